@@ -1,1 +1,1 @@
-"""Alert and recording rules: what is watched, when it is a fault, and what to do then, as typed data."""
+"""Alert and recording rules as typed data: what is monitored, when it is a fault, and how to respond."""

@@ -1,4 +1,4 @@
-"""All rules, in the order in which they are evaluated: what others are made of comes first."""
+"""All rules in evaluation order: rules that others depend on come first."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from rackwright.alerts import (
     upkeep,
 )
 from rackwright.alerts.overrides import Override
-from rackwright.alerts.rule import Alert, Group, Recording
+from rackwright.alerts.rule import Alert, Recording, RuleGroup
 from rackwright.documents.nearest import nearest, suggest
 
 _SUBJECTS = (
@@ -54,7 +54,7 @@ _SUBJECTS = (
         monitoring,
     ),
 )
-GROUPS: tuple[Group, ...] = (*recording.GROUPS, *(subject.GROUP for subject in _SUBJECTS))
+GROUPS: tuple[RuleGroup, ...] = (*recording.GROUPS, *(subject.GROUP for subject in _SUBJECTS))
 ALERTS: dict[str, Alert] = {
     rule.name: rule for group in GROUPS for rule in group.rules if isinstance(rule, Alert)
 }
@@ -66,7 +66,7 @@ RECORDINGS: dict[str, Recording] = {
 
 
 def mistakes(changes: Mapping[str, Override]) -> Iterator[tuple[str, str]]:
-    """Alerts and thresholds that a site's changes name and that do not exist: a sentence and a hint for each."""
+    """Problems in a site's changes: unknown alerts and thresholds, each with a hint."""
     for name, change in changes.items():
         alert = ALERTS.get(name)
         if alert is None:
@@ -75,6 +75,6 @@ def mistakes(changes: Mapping[str, Override]) -> Iterator[tuple[str, str]]:
         for threshold in change.thresholds:
             if threshold not in alert.thresholds:
                 yield (
-                    f"{name} has no threshold {threshold}.",
-                    suggest(threshold, alert.thresholds) or "it has none",
+                    f"The alert {name} has no threshold {threshold}.",
+                    suggest(threshold, alert.thresholds) or "it has no thresholds",
                 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rackwright.alerts import sources
 from rackwright.alerts.prose import listed, prose
-from rackwright.alerts.rule import Alert, Group, Severity, Threshold
+from rackwright.alerts.rule import Alert, RuleGroup, Severity, Threshold
 
 _NODE = frozenset({"node"})
 _STEPS = listed("""
@@ -12,7 +12,7 @@ _STEPS = listed("""
     - `chronyc sources -v`: is any source reachable (`Reach` is not 0) and chosen (`*`)?
     - No source answers: is chronyd up on the head (`systemctl status chrony chronyd`), and does the firewall let UDP 123
       through? `rackwright verify FILE --role time --limit NODE` shows both.
-    - Sources answer, but the clock is far off: `chronyc makestep`. Drain a worker first; jobs may not survive a step.
+    - Sources answer, but the clock is far off: run `chronyc makestep`. Drain a worker first; jobs may not survive a step.
     - It drifts off again within hours: the board's oscillator or its firmware is at fault. Drain the node, open an RMA.
 """)
 
@@ -25,7 +25,7 @@ _OFFSET = Alert(
     description=prose("""
         The kernel of {{ $labels.node }} measures its clock {{ $value | humanizeDuration }} off its time source. Logs and traces no longer line up, and at minutes MUNGE stops working. See chronyc tracking and chronyc sources there.
     """),
-    means="The clock runs away from its source faster than it is corrected, or the source itself jumps.",
+    means="The clock drifts from its source faster than chronyd can correct it, or the source itself jumps.",
     steps=_STEPS,
     jobs=_NODE,
     thresholds={
@@ -42,13 +42,17 @@ max_over_time(node_timex_sync_status{job="node"}[5m]) == 0 and node_timex_maxerr
     severity=Severity.WARNING,
     summary="{{ $labels.node }}: the clock is not synchronised",
     description=prose("""
-        Nothing corrects the clock of {{ $labels.node }} any more; it may drift by seconds a day. See whether chronyd runs there
+        Nothing corrects the clock of {{ $labels.node }} any more; it may drift by seconds a day. Check that chronyd runs there
         and reaches a source: chronyc sources.
     """),
-    means="chronyd does not run, or reaches no time source. The clock is still right and will not stay so.",
+    means="chronyd is not running or cannot reach a time source. The clock is still right, but it will drift.",
     steps=_STEPS,
     jobs=_NODE,
-    thresholds={"seconds": Threshold(16, "seconds", "The kernel's largest possible error.", sources.MIXIN)},
+    thresholds={
+        "seconds": Threshold(
+            16, "seconds", "The kernel's estimate of the maximum clock error.", sources.MIXIN
+        )
+    },
 )
 
 _DIFFERS = Alert(
@@ -77,4 +81,4 @@ _DIFFERS = Alert(
     },
 )
 
-GROUP = Group("clocks", (_OFFSET, _UNSYNCHRONISED, _DIFFERS))
+GROUP = RuleGroup("clocks", (_OFFSET, _UNSYNCHRONISED, _DIFFERS))

@@ -1,6 +1,6 @@
-"""What nodes are declared to have, as series: rules compare with the cluster file, and not with what a node reports.
+"""The declaration as series, so that rules compare with the cluster file and not with what a node reports.
 
-Each is a rule for one SKU, made of `up`, which exists for a node that is down as well.
+Each is a rule for one SKU, derived from `up`, which also exists for a node that is down.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rackwright.alerts.promql import PLACE
-from rackwright.alerts.rule import Group, Recording
+from rackwright.alerts.rule import Recording, RuleGroup
 from rackwright.alerts.text import number
 from rackwright.model.cluster import Cluster
 from rackwright.model.interfaces import ChecksNodeHealth, RunsWorkloadManager
@@ -19,7 +19,7 @@ _JOBS = frozenset({"node"})
 _MIB = 1 << 20
 
 
-def declared_groups(cluster: Cluster, *, carbon_grams_per_kwh: float | None = None) -> tuple[Group, ...]:
+def declared_groups(cluster: Cluster, *, carbon_grams_per_kwh: float | None = None) -> tuple[RuleGroup, ...]:
     """The recording rules of a cluster."""
     skus = {node.sku.name: node.sku for node in cluster.nodes}
     rules = [rule for _, sku in sorted(skus.items()) for rule in _of(sku)]
@@ -33,7 +33,7 @@ def declared_groups(cluster: Cluster, *, carbon_grams_per_kwh: float | None = No
                 frozenset(),
             )
         )
-    return (Group("declared", tuple(rules)),)
+    return (RuleGroup("declared", tuple(rules)),)
 
 
 def _of(sku: Sku) -> Iterator[Recording]:
@@ -92,7 +92,7 @@ def _health_checks(cluster: Cluster) -> Iterator[Recording]:
 
 
 def _mounts(cluster: Cluster) -> Iterator[Recording]:
-    """1 for each filesystem that is always mounted; an automounted one is rightly away until it is used."""
+    """1 for each filesystem that is always mounted; an automounted one may be unmounted until first use."""
     users: dict[str, set[str]] = {}
     for node in cluster.nodes:
         for filesystem in node.filesystems:
@@ -110,7 +110,7 @@ def _mounts(cluster: Cluster) -> Iterator[Recording]:
 
 
 def _selected(cluster: Cluster, names: set[str]) -> Iterator[str]:
-    """These nodes, by SKU where it is all of a SKU's: a list of a thousand names is a slow matcher."""
+    """A matcher for these nodes; uses the SKU if it covers all its nodes, because a thousand names match slowly."""
     rest = set(names)
     for sku in sorted({node.sku.name for node in cluster.nodes}):
         of_sku = {node.name for node in cluster.nodes if node.sku.name == sku}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rackwright.alerts.prose import listed, prose
-from rackwright.alerts.rule import Alert, Group, Severity, Threshold
+from rackwright.alerts.rule import Alert, RuleGroup, Severity, Threshold
 
 _SNMP = frozenset({"snmp"})
 _NAME = "{{ $labels.switch }}{{ $labels.device }}"
@@ -175,4 +175,4 @@ or measurementsInletSensorState{job="snmp"} >= 5 < 7
     source="APC PowerNet-MIB: 3 near overload, 4 overload, 5 not supported; Raritan PDU2-MIB: 5 and 6 above the upper limits (unconfirmed: from memory of the MIBs, 2026-11-27)",
 )
 
-GROUP = Group("devices", (_DOWN, _PORT_DOWN, _PORT_ERRORS, _BATTERY, _BATTERY_LOW, _LOAD, _PDU))
+GROUP = RuleGroup("devices", (_DOWN, _PORT_DOWN, _PORT_ERRORS, _BATTERY, _BATTERY_LOW, _LOAD, _PDU))

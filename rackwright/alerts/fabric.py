@@ -5,7 +5,7 @@ from __future__ import annotations
 from rackwright.alerts import steps
 from rackwright.alerts.promql import NODE_UP, or_zero
 from rackwright.alerts.prose import listed, prose
-from rackwright.alerts.rule import Alert, Group, Severity, Threshold
+from rackwright.alerts.rule import Alert, RuleGroup, Severity, Threshold
 
 _NODE = frozenset({"node"})
 LEAF = "LeafDown"
@@ -42,7 +42,7 @@ _DOWN = Alert(
     summary="{{ $labels.node }}: fabric port {{ $labels.device }}/{{ $labels.port }} is down",
     description=prose("""
         {{ $labels.device }} port {{ $labels.port }} of {{ $labels.node }} was up within the last day and is down. Jobs on the node
-        fail or crawl. Drain it; ibstat {{ $labels.device }} and mlxlink -d {{ $labels.device }} tell why.
+        fail or crawl. Drain it; ibstat {{ $labels.device }} and mlxlink -d {{ $labels.device }} show the reason.
     """),
     means=prose("""
         A fabric link is gone. NCCL jobs that use it end with an error or hang; new ones fail when they connect. If most nodes
@@ -127,7 +127,7 @@ unless on (node) {PORT_DOWN}
     """),
     means=prose("""
         The link came up at a lower speed or with fewer lanes than declared: a damaged cable, a module of the wrong kind, or a
-        setting of the switch port. Or a fabric card is gone, while Ethernet ports with RDMA, which no metric tells apart, make up the number.
+        setting of the switch port. Or a fabric card is gone, while Ethernet ports with RDMA, which the metrics cannot distinguish, make up the number.
     """),
     steps=listed(f"""
         - Which port: `for p in /sys/class/infiniband/*/ports/*; do echo $p $(cat $p/rate); done` on the node.
@@ -136,4 +136,4 @@ unless on (node) {PORT_DOWN}
     jobs=_NODE,
 )
 
-GROUP = Group("fabric", (_DOWN, _MISSING, _LEAF, _SLOW))
+GROUP = RuleGroup("fabric", (_DOWN, _MISSING, _LEAF, _SLOW))

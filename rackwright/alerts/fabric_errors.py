@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rackwright.alerts import sources, steps
 from rackwright.alerts.prose import listed, prose
-from rackwright.alerts.rule import Alert, Group, Severity, Threshold
+from rackwright.alerts.rule import Alert, RuleGroup, Severity, Threshold
 
 _NODE = frozenset({"node"})
 _LINK_STEPS = f"""
@@ -33,7 +33,7 @@ increase({_port("link_downed_total")}[1h]) >= <downs> or increase({_port("link_e
         The link of {{ $labels.device }} port {{ $labels.port }} on {{ $labels.node }} went down or had to recover
         {{ $value | printf "%.0f" }} times within an hour. Jobs that cross it fail or stall. Drain the node and replace the cable.
     """),
-    means="The link trains again and again. A switch that restarts takes a link down once; more often is a bad cable or module.",
+    means="The link keeps retraining. A switch restart takes a link down once; repeated losses point to a bad cable or module.",
     steps=listed(_LINK_STEPS),
     jobs=_NODE,
     thresholds={
@@ -172,4 +172,4 @@ _RETRANSMITS = Alert(
     source=_OFED,
 )
 
-GROUP = Group("fabric_errors", (_FLAPPING, _SYMBOLS, _RECEIVE, _DISCARDS, _LOSS, _RETRANSMITS))
+GROUP = RuleGroup("fabric_errors", (_FLAPPING, _SYMBOLS, _RECEIVE, _DISCARDS, _LOSS, _RETRANSMITS))

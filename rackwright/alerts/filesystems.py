@@ -5,7 +5,7 @@ from __future__ import annotations
 from rackwright.alerts import sources, steps
 from rackwright.alerts.promql import NETWORK_FILESYSTEMS
 from rackwright.alerts.prose import listed, prose
-from rackwright.alerts.rule import Alert, Group, Severity, Threshold
+from rackwright.alerts.rule import Alert, RuleGroup, Severity, Threshold
 
 _NODE = frozenset({"node"})
 _LOCAL = f'job="node",fstype!~"{NETWORK_FILESYSTEMS}"'
@@ -72,7 +72,7 @@ and {_WRITABLE}
     severity=Severity.WARNING,
     summary="{{ $labels.node }}: {{ $labels.mountpoint }} will be full within <hours> hours",
     description=prose("""
-        {{ $labels.mountpoint }} on {{ $labels.node }} has {{ $value | printf "%.1f" }} % left and, at the pace of the last 6 hours,
+        {{ $labels.mountpoint }} on {{ $labels.node }} has {{ $value | printf "%.1f" }} % left and, at the rate of the last 6 hours,
         will be full within <hours> hours. Find what writes there.
     """),
     means="Something writes faster than usual: a log that runs away, a job on local scratch, a backup in the wrong place.",
@@ -173,4 +173,4 @@ min by (device, fstype, mountpoint) (
     },
 )
 
-GROUP = Group("filesystems", (_FULL, _ALMOST, _FILLING, _INODES, _READ_ONLY, _SHARED_FULL))
+GROUP = RuleGroup("filesystems", (_FULL, _ALMOST, _FILLING, _INODES, _READ_ONLY, _SHARED_FULL))

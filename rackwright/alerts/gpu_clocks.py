@@ -5,7 +5,7 @@ from __future__ import annotations
 from rackwright.alerts import sources, steps
 from rackwright.alerts.prose import listed, prose
 from rackwright.alerts.recording import dcgm
-from rackwright.alerts.rule import Alert, Group, Severity, Threshold
+from rackwright.alerts.rule import Alert, RuleGroup, Severity, Threshold
 
 _DCGM = frozenset({"dcgm"})
 _COOLING = f"""
@@ -86,7 +86,7 @@ _HEAT = Alert(
     summary='{{ $labels.node }}: heat slows GPU {{ $labels.gpu }} down {{ $value | printf "%.0f" }} % of the time',
     description=prose("""
         Heat has held down the clock of GPU {{ $labels.gpu }} on {{ $labels.node }} for {{ $value | printf "%.0f" }} % of the time over
-        10 minutes. Its job runs at the pace of this GPU. Check fans, heat sink and inlet temperature.
+        10 minutes. Its job runs at the speed of this GPU. Check fans, heat sink and inlet temperature.
     """),
     means="Every GPU of a training step waits for the slowest one.",
     steps=listed(_COOLING),
@@ -114,7 +114,7 @@ _POWER = Alert(
     """),
     means="The load asks for more power than the limit allows, so that the clock is lowered. It matters where one node differs.",
     steps=listed("""
-        - Do the other GPUs of the same job say the same? Then nothing is wrong.
+        - Do the other GPUs of the same job show the same? Then nothing is wrong.
         - This node alone: `nvidia-smi -q -d POWER | grep -i limit`. Below the board's default: `nvidia-smi -pl WATTS`, or the BMC's
           power cap (`ipmitool dcmi power get_limit`).
         - `rackwright health FILE --limit NODE` compares limit and default.
@@ -154,4 +154,4 @@ _BOARD = Alert(
     source=_NS,
 )
 
-GROUP = Group("gpu_clocks", (_HOT, _MEMORY_HOT, _IDLE_HOT, _HEAT, _POWER, _BOARD))
+GROUP = RuleGroup("gpu_clocks", (_HOT, _MEMORY_HOT, _IDLE_HOT, _HEAT, _POWER, _BOARD))

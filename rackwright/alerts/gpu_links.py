@@ -5,7 +5,7 @@ from __future__ import annotations
 from rackwright.alerts import sources, steps
 from rackwright.alerts.prose import listed, prose
 from rackwright.alerts.recording import dcgm
-from rackwright.alerts.rule import Alert, Group, Severity, Threshold
+from rackwright.alerts.rule import Alert, RuleGroup, Severity, Threshold
 
 _DCGM = frozenset({"dcgm"})
 _DECLARED = frozenset({"dcgm", "node"})
@@ -134,4 +134,4 @@ _ERRORS = Alert(
     },
 )
 
-GROUP = Group("gpu_links", (_REPLAYS, _WIDTH, _GENERATION, _RECOVERED, _ERRORS))
+GROUP = RuleGroup("gpu_links", (_REPLAYS, _WIDTH, _GENERATION, _RECOVERED, _ERRORS))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rackwright.alerts import sources, steps
 from rackwright.alerts.prose import listed, prose
 from rackwright.alerts.recording import dcgm
-from rackwright.alerts.rule import Alert, Group, Severity, Threshold
+from rackwright.alerts.rule import Alert, RuleGroup, Severity, Threshold
 
 _DCGM = frozenset({"dcgm"})
 _RESET = """
@@ -68,7 +68,7 @@ _PENDING = Alert(
         GPU {{ $labels.gpu }} of {{ $labels.node }} has a bad row of memory that a spare one replaces at the next reset. Until then it
         can fail again. Drain the node and reset the GPU when its jobs have ended.
     """),
-    means="The GPU has repaired itself but for a reset.",
+    means="The GPU has a spare row ready; a reset completes the repair.",
     steps=listed(f"""
         - {steps.DRAIN}
         - Wait for its jobs: `squeue -w NODE`.
@@ -120,14 +120,14 @@ unless on (node) max by (node) (slurm_node_gpus_allocated)
     """),
     means=prose("""
         The next job on this GPU fails with `CUDA out of memory`, and its user is not to blame. Nodes are left out while Slurm does
-        not say which GPUs its jobs have: those with MIG, and all while the exporter cannot read the jobs' details.
+        not report which GPUs its jobs have: nodes with MIG, and all nodes while the exporter cannot read the jobs' details.
     """),
     steps=listed(f"""
         - `nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv`, then `fuser -v /dev/nvidiaGPU` on the node.
         - A process of a job that has ended: `kill -9 PID`. In state D: reboot the node.
         - A process outside Slurm: talk to its user. `slurm.pam_adopt` keeps users without a job out of workers.
         - Memory without a process: {steps.then(steps.DRAIN)} {_RESET}
-        - It happens again and again: the epilog does not clean up. `rackwright verify FILE --role health --limit NODE`.
+        - It keeps happening: the epilog does not clean up. `rackwright verify FILE --role health --limit NODE`.
     """),
     jobs=frozenset({"dcgm", "slurm"}),
     thresholds={
@@ -140,4 +140,4 @@ unless on (node) max by (node) (slurm_node_gpus_allocated)
     },
 )
 
-GROUP = Group("gpu_memory", (_UNCORRECTED, _FAILED, _PENDING, _MANY, _LEFTOVER))
+GROUP = RuleGroup("gpu_memory", (_UNCORRECTED, _FAILED, _PENDING, _MANY, _LEFTOVER))

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from rackwright.alerts import steps
 from rackwright.alerts.promql import NODE_UP
 from rackwright.alerts.prose import listed, prose
-from rackwright.alerts.rule import Alert, Group, Severity
+from rackwright.alerts.rule import Alert, RuleGroup, Severity
 from rackwright.catalog.table_files import xid_table
 from rackwright.catalog.tables import Xid, XidAction
 
@@ -74,10 +74,10 @@ _CRITICAL = Alert(
     summary="{{ $labels.node }}: GPU {{ $labels.gpu }} reported XID {{ $labels.xid }}",
     description=prose("""
         GPU {{ $labels.gpu }} ({{ $labels.UUID }}) of {{ $labels.node }} reported XID {{ $labels.xid }}, after which no new job may use it.
-        Drain the node; rackwright catalog --table xid says what this XID asks for.
+        Drain the node; rackwright catalog --table xid lists the action for this XID.
     """),
     means=prose(f"""
-        The driver reported an error that leaves the GPU or its links unreliable. The action by number: {_by_action()}. The alert stays until DCGM restarts, as it does with a reset or a reboot, whatever XIDs follow. DCGM shows the last XID only: of two between two scrapes the first is not seen here, but by the node's health check.
+        The driver reported an error that leaves the GPU or its links unreliable. The action by number: {_by_action()}. The alert stays until DCGM restarts, as it does with a reset or a reboot, even if other XIDs follow. DCGM exports the last XID only: if two occur between scrapes, this alert misses the first one, but the node's health check does not.
     """),
     steps=listed(f"""
         - {steps.DRAIN}
@@ -110,7 +110,7 @@ _RECOVERY = Alert(
         `Node Reboot Required`, `Drain P2P` or `Drain and Reset`.
     """),
     steps=listed(f"""
-        - `journalctl -k -g 'GPU recovery action' -n 5` on the node. `(None)`: it is cured; the alert ends when DCGM restarts.
+        - `journalctl -k -g 'GPU recovery action' -n 5` on the node. `(None)`: the GPU has recovered; the alert ends when DCGM restarts.
         - {steps.DRAIN}
         - `GPU Reset Required`, `Drain and Reset`: with no job left, reset it as GpuXidCritical's page describes.
         - `Node Reboot Required`: {steps.then(steps.REBOOT)}
@@ -135,7 +135,7 @@ gpu:xid:last{{xid=~"{_which(lambda row: not row.drain and row.action in _BLAMES_
     means="The job failed, most likely by its own fault, e.g. an illegal address. The GPU goes on. It resolves after 15 minutes.",
     steps=listed(f"""
         - {steps.JOBS}
-        - One user's job on several nodes: its program. Tell the user; compute-sanitizer finds illegal accesses.
+        - One user's job on several nodes: its program is at fault. Inform the user; compute-sanitizer finds illegal accesses.
         - Different users' jobs on this one GPU: {steps.then(steps.DRAIN)} {steps.DIAGNOSE}
     """),
     jobs=_DCGM,
@@ -156,7 +156,7 @@ _UNKNOWN = Alert(
     steps=listed(f"""
         - Look it up: docs.nvidia.com, "XID errors". `journalctl -k -g 'NVRM: Xid' -n 10` on the node has its text.
         - {steps.DRAIN}
-        - Do what NVIDIA says. {steps.DIAGNOSE}
+        - Follow NVIDIA's advice. {steps.DIAGNOSE}
         - A newer rackwright may know it; if not, report the number and the text.
         - {steps.RESUME}
     """),
@@ -164,4 +164,4 @@ _UNKNOWN = Alert(
     source=_SOURCE,
 )
 
-GROUP = Group("gpus", (_COUNT, _CRITICAL, _RECOVERY, _APPLICATION, _UNKNOWN))
+GROUP = RuleGroup("gpus", (_COUNT, _CRITICAL, _RECOVERY, _APPLICATION, _UNKNOWN))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rackwright.alerts import steps
 from rackwright.alerts.promql import NODE_UP, PLACE
 from rackwright.alerts.prose import listed, prose
-from rackwright.alerts.rule import Alert, Group, Severity, Threshold
+from rackwright.alerts.rule import Alert, RuleGroup, Severity, Threshold
 
 _NODE = frozenset({"node"})
 _OUT = "drain|reset-gpu|reboot|rma"
@@ -21,8 +21,8 @@ _FAILED = Alert(
         ({{ $labels.action }}). What was seen, and what to do: rackwright why FILE {{ $labels.node }}.
     """),
     means=prose("""
-        The node compares itself with its declared SKU every few minutes and before each job. With `health.act` it has drained
-        itself already; without, someone has to.
+        The node compares itself with its declared SKU every few minutes and before each job. With `health.act` it has already drained
+        itself; without it, an operator has to.
     """),
     steps=listed(f"""
         - {steps.WHY}
@@ -43,9 +43,9 @@ _WARNED = Alert(
     summary="{{ $labels.node }}: health check {{ $labels.check }} fails",
     description=prose("""
         The health check {{ $labels.check }} has failed on {{ $labels.node }} for 30 minutes. Jobs may go on. Repair it in the next
-        maintenance: rackwright why FILE {{ $labels.node }} says how.
+        maintenance: rackwright why FILE {{ $labels.node }} has the remedy.
     """),
-    means="Something is not as declared, e.g. a drive that wears out, firmware that differs, and does not endanger jobs today.",
+    means="Something differs from the declaration but does not endanger jobs today, e.g. a worn drive or different firmware.",
     steps=listed(f"""
         - {steps.WHY}
         - docs/health-checks.md has the check's remedy and threshold.
@@ -81,17 +81,17 @@ _UNKNOWN = Alert(
     expr='rackwright_health_checks{job="node",status="UNKNOWN"} > 0',
     hold_seconds=3600,
     severity=Severity.WARNING,
-    summary="{{ $labels.node }}: health checks cannot tell ({{ $value }})",
+    summary="{{ $labels.node }}: health checks are UNKNOWN ({{ $value }})",
     description=prose("""
-        Some health checks of {{ $labels.node }} ({{ $value }}) have not been able to tell for an hour whether all is well: a tool is missing,
-        hangs, or prints something new. Unknown is not healthy. See which: rackwright health FILE --limit {{ $labels.node }}.
+        Some health checks of {{ $labels.node }} ({{ $value }}) have been UNKNOWN for an hour: a tool is missing,
+        hangs, or prints unexpected output. Unknown is not healthy. See which: rackwright health FILE --limit {{ $labels.node }}.
     """),
-    means="A fault could hide behind a check that cannot be made.",
+    means="A check that cannot run may hide a fault.",
     steps=listed("""
         - `rackwright health FILE --limit NODE` prints each UNKNOWN with its reason.
         - A missing tool: `rackwright apply FILE --limit NODE`.
         - A tool that hangs (`nvidia-smi`): usually the driver or a GPU. `dmesg -T | grep NVRM | tail`; reboot the node.
-        - Output that is not understood, after an upgrade: report it with `rackwright health FILE --limit NODE --save DIR --redact`.
+        - Output that cannot be parsed, after an upgrade: report it with `rackwright health FILE --limit NODE --save DIR --redact`.
     """),
     jobs=_NODE,
 )
@@ -101,19 +101,19 @@ _HUMAN = Alert(
     expr='rackwright_health_alert{job="node"} == 1',
     hold_seconds=60,
     severity=Severity.CRITICAL,
-    summary="{{ $labels.node }}: the health check may not act and asks for a person",
+    summary="{{ $labels.node }}: the health check may not act and needs an operator",
     description=prose("""
         The health check of {{ $labels.node }} may not act on what it found: too much of the partition is drained already, it has
-        rebooted too often, or it cannot tell. The node still takes jobs. Decide: rackwright why FILE {{ $labels.node }}.
+        rebooted too often, or its state is UNKNOWN. The node still takes jobs. Decide: rackwright why FILE {{ $labels.node }}.
     """),
     means=prose("""
         Limits keep a wrong check from draining the cluster (`drain.percent`) and a broken node from rebooting forever
-        (`drain.reboots_a_day`). Past them, the node stays as it is and asks. It asks as well when a check has been UNKNOWN for
+        (`drain.reboots_a_day`). Past them, the node stays as it is and raises this alert. It also does so when a check has been UNKNOWN for
         several passes (`drain.unknown_passes`), or when Slurm does not answer.
     """),
     steps=listed(f"""
         - {steps.WHY}
-        - How many nodes ask? Many with one check: the check is more likely wrong than the nodes. See SlurmNodesUnavailable.
+        - How many nodes raise this alert? Many with one check: the check is more likely wrong than the nodes. See SlurmNodesUnavailable.
         - One node: {steps.then(steps.DRAIN)}
         - It rebooted too often: do not reboot it again. {steps.DIAGNOSE} {steps.RMA}
         - A check is UNKNOWN: see HealthUnknown.
@@ -164,12 +164,12 @@ and on (node) {NODE_UP}
     summary="{{ $labels.node }}: no verdict of the health check in its metrics",
     description=prose("""
         {{ $labels.node }} runs jobs and is declared to check itself, and its metrics have had no verdict for 30 minutes. The check has never run, or
-        its file of metrics is gone. No alert about its health can fire. rackwright verify FILE --limit {{ $labels.node }} says which.
+        its metrics file is gone. No alert about its health can fire. rackwright verify FILE --limit {{ $labels.node }} shows which.
     """),
     means="Unknown is not healthy: a node without verdicts looks like one without faults.",
     steps=listed("""
-        - `ls -lL /var/lib/prometheus/node-exporter/rackwright_health.prom` on the node: is the link there, and what it leads to?
-        - `/usr/libexec/rackwright/health-check` on the node: it looks once and writes the file and the link anew.
+        - `ls -lL /var/lib/prometheus/node-exporter/rackwright_health.prom` on the node: do the link and its target exist?
+        - `/usr/libexec/rackwright/health-check` on the node: one pass recreates the file and the link.
         - `rackwright verify FILE --role health --limit NODE`, then apply.
         - It comes and goes: see HealthCheckNotRunning, TextfileBroken.
     """),
@@ -208,4 +208,4 @@ _REBOOTS = Alert(
     },
 )
 
-GROUP = Group("health", (_FAILED, _WARNED, _WOULD, _UNKNOWN, _HUMAN, _SILENT, _NO_VERDICT, _REBOOTS))
+GROUP = RuleGroup("health", (_FAILED, _WARNED, _WOULD, _UNKNOWN, _HUMAN, _SILENT, _NO_VERDICT, _REBOOTS))

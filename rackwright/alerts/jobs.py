@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rackwright.alerts.prose import listed, prose
-from rackwright.alerts.rule import Alert, Group, Severity, Threshold
+from rackwright.alerts.rule import Alert, RuleGroup, Severity, Threshold
 
 _WHO = "* on (job) group_left (account, partition, user) slurm_job_info"
 
@@ -18,14 +18,14 @@ and on (job) (time() - max by (job) (slurm_job_start_timestamp_seconds)) > <seco
     summary="Job {{ $labels.job }} of {{ $labels.user }} leaves its GPUs idle",
     description=prose("""
         The GPUs of job {{ $labels.job }} ({{ $labels.user }}, account {{ $labels.account }}) have been {{ $value | printf "%.1f" }} % busy
-        over the last hour. Others wait for them. Ask the user whether the job still works: job-metrics {{ $labels.job }}.
+        over the last hour. Other jobs wait for them. Ask the user whether the job still works: job-metrics {{ $labels.job }}.
     """),
     means="An interactive session that was left open, a job that waits for data, or one that asked for more GPUs than it uses.",
     steps=listed("""
         - `scontrol show job JOB`: interactive, or a batch script? When does it end?
         - `job-metrics JOB` on the head: all GPUs idle, or some? CPU and network idle too? Then it hangs or waits.
         - Write to the user, with the figures. Unused GPUs of a running job: next time ask for fewer.
-        - No answer and a queue: `scancel JOB`, as your site's rules say.
+        - No answer and a queue: `scancel JOB`, if your site's rules allow it.
         - Jobs that are meant to idle, e.g. notebooks: put them in a separate partition, and route this alert by it.
     """),
     jobs=frozenset({"dcgm", "slurm"}),
@@ -95,4 +95,4 @@ and on (job) job:gpu_tensor_active:max * 100 < <tensor>) {_WHO}
     source="The pattern, high utilisation with low power, is what ClusterMAX expects providers to detect (read 2026-11-20)",
 )
 
-GROUP = Group("jobs", (_IDLE, _STALLED))
+GROUP = RuleGroup("jobs", (_IDLE, _STALLED))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rackwright.alerts.promql import NODE_DOWN, placed
 from rackwright.alerts.prose import listed, prose
-from rackwright.alerts.rule import Alert, Group, Severity, Threshold
+from rackwright.alerts.rule import Alert, RuleGroup, Severity, Threshold
 
 _NODE = frozenset({"node"})
 
@@ -69,4 +69,4 @@ or time() - rackwright_logs_keeper_last_run_timestamp_seconds{job="node"} > <sec
     },
 )
 
-GROUP = Group("logs", (_LATE, _KEEPER))
+GROUP = RuleGroup("logs", (_LATE, _KEEPER))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rackwright.alerts import sources, steps
 from rackwright.alerts.prose import listed, prose
-from rackwright.alerts.rule import Alert, Group, Severity, Threshold
+from rackwright.alerts.rule import Alert, RuleGroup, Severity, Threshold
 
 _NODE = frozenset({"node"})
 
@@ -47,12 +47,12 @@ _OOM = Alert(
         The kernel of {{ $labels.node }}, a {{ $labels.role }} node, killed a process because memory ran out ({{ $value | printf "%.0f" }} within 10 minutes). Check that no daemon is missing: journalctl -k -g 'Out of memory' -n 20.
     """),
     means=prose("""
-        Memory ran out, on the node or within the limit of one user or service. On workers this is everyday life, since jobs
-        are held to their own limits, and Slurm reports it to the user; elsewhere it can take a daemon of the cluster's.
+        Memory ran out, on the node or within the limit of one user or service. On workers this is normal: each job
+        has a limit, and Slurm reports it to the user. On other nodes it can kill a daemon that the cluster needs.
     """),
     steps=listed("""
         - `journalctl -k -g 'Out of memory|oom-kill' -n 20` on the node: which process, in which cgroup?
-        - A cgroup of `user.slice`: a user reached the limit of a login node. Nothing is broken; tell the user.
+        - A cgroup of `user.slice`: a user reached the limit of a login node. Nothing is broken; inform the user.
         - A daemon: `systemctl --failed`; start what is missing, then see MemoryLow for what used the memory.
     """),
     jobs=_NODE,
@@ -139,4 +139,4 @@ _CORRECTED = Alert(
     },
 )
 
-GROUP = Group("memory", (_LOW, _OOM, _BELOW, _UNCORRECTED, _CORRECTED))
+GROUP = RuleGroup("memory", (_LOW, _OOM, _BELOW, _UNCORRECTED, _CORRECTED))

@@ -1,15 +1,15 @@
-"""Whether monitoring sees everything, and whether alerting works."""
+"""Gaps in monitoring, and whether alerting works."""
 
 from __future__ import annotations
 
 from rackwright.alerts import sources, steps
 from rackwright.alerts.promql import NODE_DOWN
 from rackwright.alerts.prose import listed, prose
-from rackwright.alerts.rule import Alert, Group, Severity, Threshold
+from rackwright.alerts.rule import Alert, RuleGroup, Severity, Threshold
 
 _PROMETHEUS = frozenset({"prometheus"})
 _REMOTE = "blackbox|ipmi|snmp"
-"""Jobs of exporters that ask others: `up` is about the exporter, and there is a target for each node that it asks."""
+"""Jobs of exporters that query other devices: `up` is about the exporter, with a target for each node that it queries."""
 
 _WATCHDOG = Alert(
     name="Watchdog",
@@ -127,4 +127,4 @@ node_scrape_collector_success{job="node",collector=~"cpu|diskstats|filesystem|lo
     jobs=frozenset({"node"}),
 )
 
-GROUP = Group("monitoring", (_WATCHDOG, _EXPORTER, _PROBER, _TEXTFILE, _COLLECTOR))
+GROUP = RuleGroup("monitoring", (_WATCHDOG, _EXPORTER, _PROBER, _TEXTFILE, _COLLECTOR))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rackwright.alerts import sources, steps
 from rackwright.alerts.promql import NETWORK_FILESYSTEMS, NODE_UP, PLACE
 from rackwright.alerts.prose import listed, prose
-from rackwright.alerts.rule import Alert, Group, Severity, Threshold
+from rackwright.alerts.rule import Alert, RuleGroup, Severity, Threshold
 
 _NODE = frozenset({"node"})
 
@@ -22,8 +22,8 @@ _MISSING = Alert(
         it and fill the root disk, or fail. Mount it: systemctl status, then start, its mount unit.
     """),
     means=prose("""
-        Declared filesystems that are mounted all the time are compared with what is mounted. One with `automount` is rightly
-        away until someone uses it and is not judged here. One that is mounted and does not answer is MountStale.
+        Declared filesystems that are mounted all the time are compared with what is mounted. One with `automount` may be
+        unmounted until first use and is not judged here. A mount that does not answer raises MountStale.
     """),
     steps=listed(f"""
         - {steps.DRAIN}
@@ -154,4 +154,4 @@ or max without (state) (node_md_disks{job="node",state="failed"}) > 0
     source=sources.MIXIN,
 )
 
-GROUP = Group("mounts", (_MISSING, _STALE, _SLOW, _RETRANSMITS, _RAID))
+GROUP = RuleGroup("mounts", (_MISSING, _STALE, _SLOW, _RETRANSMITS, _RAID))

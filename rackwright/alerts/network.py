@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rackwright.alerts import sources, steps
 from rackwright.alerts.prose import listed, prose
-from rackwright.alerts.rule import Alert, Group, Severity, Threshold
+from rackwright.alerts.rule import Alert, RuleGroup, Severity, Threshold
 
 _NODE = frozenset({"node"})
 
@@ -141,4 +141,4 @@ _PAUSED = Alert(
     "counters.rst (unconfirmed: from memory, 2026-11-27)",
 )
 
-GROUP = Group("network", (_ERRORS, _FLAPPING, _BOND, _PAUSED))
+GROUP = RuleGroup("network", (_ERRORS, _FLAPPING, _BOND, _PAUSED))

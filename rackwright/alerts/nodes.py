@@ -5,7 +5,7 @@ from __future__ import annotations
 from rackwright.alerts import sources, steps
 from rackwright.alerts.promql import NODE_DOWN, PLACE
 from rackwright.alerts.prose import listed, prose
-from rackwright.alerts.rule import Alert, Group, Severity, Threshold
+from rackwright.alerts.rule import Alert, RuleGroup, Severity, Threshold
 
 _NODE = frozenset({"node"})
 REBOOTED = "NodeRebooted"
@@ -65,13 +65,13 @@ and count by (rack) ({_SILENT}) >= 2
         its management switch before any single node.
     """),
     means=prose("""
-        Most nodes of one rack went away together. The cause is nearly always shared: a PDU or a breaker, the rack's
+        Most nodes of one rack went away together. They nearly always share a cause: a PDU or a breaker, the rack's
         management switch or its uplink, or a thermal shutdown.
     """),
     steps=listed("""
         - Do the BMCs of two of its nodes answer (`ping BMC`)? If not, the management switch or all power is gone.
         - Look for SnmpDeviceDown, UpsOnBattery and InletTemperatureHigh in the same rack.
-        - Switch: have someone at the rack check its power, then the uplink's light on both ends.
+        - Switch: check its power at the rack, then the uplink's light levels at both ends.
         - Power: restore the feed, then start nodes a few at a time, so that the inrush trips no breaker.
         - When nodes are back: `rackwright verify FILE --limit NODESET`, then resume those that pass:
           `scontrol update NodeName=NODESET State=RESUME`.
@@ -95,7 +95,7 @@ _REBOOTED = Alert(
     severity=Severity.INFO,
     summary="{{ $labels.node }} booted {{ $value | humanizeDuration }} ago",
     description=prose("""
-        {{ $labels.node }} booted {{ $value | humanizeDuration }} ago. If no one rebooted it on purpose, read how the previous
+        {{ $labels.node }} booted {{ $value | humanizeDuration }} ago. If it was not rebooted on purpose, read how the previous
         boot ended: journalctl -k -b -1 -n 200.
     """),
     means=prose("""
@@ -157,7 +157,7 @@ _CONNTRACK = Alert(
     """),
     means="With a full connection table the kernel drops the packets of new connections. Users see timeouts that come and go.",
     steps=listed("""
-        - `ss -s`, then `conntrack -L 2>/dev/null | grep -o 'src=[^ ]*' | sort | uniq -c | sort -n | tail`: who has so many?
+        - `ss -s`, then `conntrack -L 2>/dev/null | grep -o 'src=[^ ]*' | sort | uniq -c | sort -n | tail`: which source has the most?
         - A job that opens connections without end: talk to its user (`squeue -w NODE`).
         - A login or head node that is simply busy: raise `net.netfilter.nf_conntrack_max` in the role `tuning` and apply.
     """),
@@ -221,4 +221,4 @@ _SENSOR = Alert(
     },
 )
 
-GROUP = Group("nodes", (_DOWN, _RACK, _REBOOTED, _BLOCKED, _CONNTRACK, _THROTTLED, _SENSOR))
+GROUP = RuleGroup("nodes", (_DOWN, _RACK, _REBOOTED, _BLOCKED, _CONNTRACK, _THROTTLED, _SENSOR))

@@ -9,7 +9,7 @@ from rackwright.model.options import Frozen
 
 
 class Override(Frozen):
-    """Changes to one alert; what is left out stays as it is."""
+    """Changes to one alert; omitted fields stay as they are."""
 
     enabled: bool = Field(default=True, description="false: the rule is left out.")
     hold_seconds: int | None = Field(

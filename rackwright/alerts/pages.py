@@ -7,19 +7,19 @@ import sys
 from pathlib import Path
 
 from rackwright.alerts.catalogue import ALERTS, GROUPS, RECORDINGS
-from rackwright.alerts.rule import Alert, Group
+from rackwright.alerts.rule import Alert, RuleGroup
 from rackwright.alerts.text import number, with_thresholds
 
 _INDEX = """\
 # Alerts
 
-Made from the code by `python -m rackwright.alerts.pages docs`; a test fails when these pages are not current.
+Generated from the code by `python -m rackwright.alerts.pages docs`; a test fails when these pages are out of date.
 
-{count} alert rules. Prometheus has those whose scrape jobs the cluster has; each has a page that says what to do, in order.
-On the pages NODE, GPU, DEVICE and the like are what the alert names, FILE is the cluster file, BMC and USER the address and
-the user of a node's BMC.
+{count} alert rules. Prometheus loads those whose scrape jobs the cluster has. Each rule has a runbook page with the steps in
+order. On these pages NODE, GPU, DEVICE and so on stand for the values in the alert, FILE for the cluster file, and BMC and
+USER for the address and the user of a node's BMC.
 
-**critical**: jobs fail or data is at risk. **warning**: needs work in the next days. **info**: worth knowing; sent nowhere
+**critical**: jobs fail or data is at risk. **warning**: needs work within days. **info**: worth knowing; not sent anywhere
 by default. "After" is how long a fault lasts before its alert fires.
 
 A site changes a rule in the cluster file:
@@ -121,7 +121,7 @@ def write(folder: Path) -> None:
         (folder / name).write_text(text)
 
 
-def _table(group: Group) -> str:
+def _table(group: RuleGroup) -> str:
     alerts = [rule for rule in group.rules if isinstance(rule, Alert)]
     rows = "".join(
         f"| [{alert.name}](alerts/{alert.name}.md) | {alert.severity.value} | {_span(alert.hold_seconds) or 'at once'} "

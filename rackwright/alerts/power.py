@@ -5,7 +5,7 @@ from __future__ import annotations
 from rackwright.alerts import steps
 from rackwright.alerts.promql import NODE_DOWN, PLACE
 from rackwright.alerts.prose import listed, prose
-from rackwright.alerts.rule import Alert, Group, Severity, Threshold
+from rackwright.alerts.rule import Alert, RuleGroup, Severity, Threshold
 
 _IPMI = frozenset({"ipmi"})
 _SDR = "`ipmitool -I lanplus -H BMC -U USER -a sdr elist` (or `ipmitool sdr elist` on the node) shows all sensors."
@@ -17,7 +17,7 @@ _NO_ANSWER = f"""
 max by ({PLACE}) (ipmi_up{{job="ipmi"}}) == 0
 or max by ({PLACE}) (up{{job="ipmi"}}) == 0 unless on () (max(up{{job="ipmi"}}) == 0 and count(up{{job="ipmi"}}) > 1)
 """
-"""Where not one of several is read, it is the exporter: ProbeExporterDown."""
+"""If none of several BMCs can be read, the exporter is at fault: ProbeExporterDown."""
 
 _UNREACHABLE = Alert(
     name="BmcUnreachable",
@@ -26,8 +26,8 @@ _UNREACHABLE = Alert(
     severity=Severity.WARNING,
     summary="The BMC of {{ $labels.node }} does not answer",
     description=prose("""
-        The BMC of {{ $labels.node }} has not answered for 10 minutes. If the node hangs now, no one can see its console or
-        power-cycle it from afar. Reset the BMC from the node: ipmitool mc reset cold.
+        The BMC of {{ $labels.node }} has not answered for 10 minutes. If the node hangs now, you cannot see its console or
+        power-cycle it remotely. Reset the BMC from the node: ipmitool mc reset cold.
     """),
     means="BMCs hang now and then. The node itself is not affected.",
     steps=listed("""
@@ -69,10 +69,10 @@ _OFF = Alert(
     severity=Severity.WARNING,
     summary="{{ $labels.node }} is powered off",
     description=prose("""
-        The BMC of {{ $labels.node }} answers and says that the node is off. Read its event log for the reason, then power it on:
+        The BMC of {{ $labels.node }} answers and reports that the node is off. Read its event log for the reason, then power it on:
         ipmitool -I lanplus -H BMC -U USER -a chassis power on.
     """),
-    means="Someone or something switched it off: a person, a power cap, a thermal trip, a failed power supply.",
+    means="Possible causes: an operator, a power cap, a thermal trip, a failed power supply.",
     steps=listed(f"""
         - {steps.SEL}
         - A thermal trip: check inlet and fans first; see InletTemperatureHigh, FanFailed.
@@ -192,7 +192,7 @@ _LOG_FULL = Alert(
     means="Events have piled up, often the same one thousands of times: a part that fails, or a sensor at its limit.",
     steps=listed("""
         - Save it: `ipmitool sel elist > NODE.sel`.
-        - `cut -d'|' -f4- NODE.sel | sort | uniq -c | sort -n | tail`: one event again and again? Repair that first.
+        - `cut -d'|' -f4- NODE.sel | sort | uniq -c | sort -n | tail`: does one event repeat? Repair that first.
         - Clear it: `ipmitool sel clear`.
     """),
     jobs=_IPMI,
@@ -206,4 +206,4 @@ _LOG_FULL = Alert(
     },
 )
 
-GROUP = Group("power", (_UNREACHABLE, _UNREADABLE, _OFF, _PSU, _FAN, _INLET, _SENSOR, _LOG_FULL))
+GROUP = RuleGroup("power", (_UNREACHABLE, _UNREADABLE, _OFF, _PSU, _FAN, _INLET, _SENSOR, _LOG_FULL))

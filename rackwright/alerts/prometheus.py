@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rackwright.alerts.promql import PLACE
 from rackwright.alerts.prose import listed, prose
-from rackwright.alerts.rule import Alert, Group, Severity, Threshold
+from rackwright.alerts.rule import Alert, RuleGroup, Severity, Threshold
 
 _PROMETHEUS = frozenset({"prometheus"})
 
@@ -18,7 +18,7 @@ _RELOAD = Alert(
         Prometheus on {{ $labels.node }} rejected its last configuration and goes on with the one before. New nodes and rules are missing.
         Read why: journalctl -u prometheus -g 'err=' -n 20.
     """),
-    means="A file of settings, targets or rules is not valid. Once it restarts, Prometheus will not start at all.",
+    means="A file of settings, targets or rules is not valid. After its next restart Prometheus will not start at all.",
     steps=listed("""
         - `promtool check config /etc/prometheus/prometheus.yml` on the head names file and line.
         - `rackwright plan FILE --role prometheus` shows changes made by hand; `rackwright apply FILE --role prometheus` undoes them.
@@ -59,7 +59,7 @@ _LATE = Alert(
     steps=listed("""
         - `top` on the head: is something else taking its CPU or disk?
         - `topk(10, prometheus_rule_group_last_duration_seconds)` names the slow groups.
-        - `topk(10, count by (job) ({__name__=~".+"}))` names the jobs with the most series; drop what no one uses.
+        - `topk(10, count by (job) ({__name__=~".+"}))` names the jobs with the most series; drop unused ones.
         - Raise `prometheus.interval_seconds`, or run Prometheus on a separate head.
     """),
     jobs=_PROMETHEUS,
@@ -168,8 +168,8 @@ _AM_RELOAD = Alert(
     severity=Severity.CRITICAL,
     summary="Alertmanager on {{ $labels.node }} did not load its configuration",
     description=prose("""
-        Alertmanager on {{ $labels.node }} rejected its last configuration and goes on with the one before. Once it restarts, it will not start
-        and no one is notified. Check it: amtool check-config.
+        Alertmanager on {{ $labels.node }} rejected its last configuration and goes on with the one before. After its next restart it will not
+        start, and notifications stop. Check the file: amtool check-config.
     """),
     means="A receiver, a route or a password file is wrong.",
     steps=listed("""
@@ -196,7 +196,7 @@ sum by ({PLACE}, integration) (rate(alertmanager_notifications_failed_total{{job
         - `journalctl -u '*alertmanager*' -g Notify -n 20` on the head: which receiver, which error?
         - Unreachable: proxy or firewall. `curl -sS -o /dev/null -w '%{http_code}' URL` from the head.
         - 401, 403, 535: the password or token was changed. `rackwright secrets put`, then apply.
-        - Until it works: watch Alertmanager's own page, and tell the people on call.
+        - Until it works: watch Alertmanager's web page, and inform the people on call.
     """),
     jobs=frozenset({"alertmanager"}),
     thresholds={
@@ -209,7 +209,7 @@ sum by ({PLACE}, integration) (rate(alertmanager_notifications_failed_total{{job
     },
 )
 
-GROUP = Group(
+GROUP = RuleGroup(
     "prometheus",
     (*(_RELOAD, _RULES, _LATE, _TSDB, _IDLE, _REMOTE_WRITE, _NOTIFY), *(_AM_RELOAD, _AM_FAILING)),
 )

@@ -11,10 +11,10 @@ NODE_UP = 'up{job="node"} == 1'
 
 
 def placed(expression: str) -> str:
-    """Adds rack, leaf and SKU to series that have nothing but `node`, such as the workload manager's."""
+    """Adds rack, leaf and SKU to series that only have `node`, such as the workload manager's."""
     return f"({expression}) * on (node) group_left (rack, leaf, sku) rackwright_declared_node"
 
 
 def or_zero(expression: str) -> str:
-    """A figure by node, 0 where an answering node has no such series, nothing where the node is down."""
+    """A value by node: 0 if the node is up but has no series, no value if the node is down."""
     return f"({expression} or on (node) (max by (node) ({NODE_UP}) * 0))"

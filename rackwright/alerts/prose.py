@@ -1,4 +1,4 @@
-"""Texts of rules, written as paragraphs and lists in the source."""
+"""Turns paragraphs and lists in the source into texts of rules."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ def prose(text: str) -> str:
 
 
 def listed(text: str) -> tuple[str, ...]:
-    """The items of a list, each of which begins with `- ` on a line of its own, however far it is indented."""
+    """The items of a list; each begins on a new line with `- ` at any indentation."""
     items: list[list[str]] = []
     for line in map(str.strip, text.strip().splitlines()):
         if line.startswith("- "):

@@ -1,4 +1,4 @@
-"""Figures that several rules need, or that a job or an account is asked for.
+"""Recorded series that several rules, a job's page or an account's page need.
 
 DCGM's series carry the job that has the GPU (`hpc_job`), so that a counter becomes another series when the job ends, and the
 increase in between is lost. The counters are recorded here without that label; MIG instances of one GPU become one.
@@ -7,7 +7,7 @@ increase in between is lost. The counters are recorded here without that label; 
 from __future__ import annotations
 
 from rackwright.alerts.promql import PLACE
-from rackwright.alerts.rule import Group, Recording
+from rackwright.alerts.rule import Recording, RuleGroup
 
 GPU = f"{PLACE}, gpu, UUID"
 """Labels of one GPU."""
@@ -26,7 +26,7 @@ def _of_job(aggregate: str, figure: str) -> str:
     return f"{aggregate} by (job) (slurm_job_gpu * on (node, gpu) group_left () {figure})"
 
 
-_GPUS = Group(
+_GPUS = RuleGroup(
     "gpu_figures",
     (
         Recording(
@@ -41,7 +41,7 @@ _GPUS = Group(
 gpu:xid:last
 or ((gpu:xid:seen unless on (node, gpu) ({dcgm("DEV_XID_ERRORS")} == 0)) and on (node) up{{job="dcgm"}})
 """,
-            "A series for each XID that was the last one at some time since DCGM started: the next one replaces it there.",
+            "A series for each XID that has been a GPU's last one since DCGM started; DCGM itself keeps only the newest.",
             _DCGM,
         ),
         Recording(
@@ -105,13 +105,13 @@ or ((gpu:xid:seen unless on (node, gpu) ({dcgm("DEV_XID_ERRORS")} == 0)) and on 
         Recording(
             "gpu:power:ratio",
             "gpu:power_watts:max / on (node) group_left () rackwright_declared_gpu_power_watts",
-            "Power draw, of the most that the SKU declares.",
+            "Power draw as a share of the SKU's declared maximum.",
             _DECLARED,
         ),
     ),
 )
 
-_BY_JOB = Group(
+_BY_JOB = RuleGroup(
     "job_figures",
     (
         Recording(
@@ -135,7 +135,7 @@ _BY_JOB = Group(
         Recording(
             "job:gpu_power:max",
             _of_job("max", "gpu:power:ratio"),
-            "Power of its hungriest GPU, of the most declared.",
+            "Highest power draw of its GPUs, as a share of the declared maximum.",
             _JOBS | {"node"},
         ),
         Recording(
@@ -160,7 +160,7 @@ _BY_JOB = Group(
         Recording(
             "cluster:gpus_allocated:ratio",
             "sum(slurm_node_gpus_allocated) / sum(slurm_node_gpus)",
-            "GPUs that jobs have, of all.",
+            "Share of all GPUs that jobs hold.",
             frozenset({"slurm"}),
         ),
     ),

@@ -11,7 +11,7 @@ class Severity(StrEnum):
     """How urgent an alert is."""
 
     CRITICAL = "critical"
-    """Jobs fail or data is at risk: wakes someone."""
+    """Jobs fail or data is at risk: pages the operator on call."""
     WARNING = "warning"
     """Needs work in the next days."""
     INFO = "info"
@@ -26,7 +26,7 @@ class Threshold:
     unit: str
     """Of the value, e.g. `seconds`, `percent`, `nodes`."""
     about: str
-    """What it limits, as the options' documentation says it."""
+    """What it limits, as in the options' documentation."""
     source: str
     """Where the value comes from, with the day it was read, or `rackwright: ` and why."""
 
@@ -63,7 +63,7 @@ class Alert:
     """Further labels besides `severity`."""
     source: str | None = None
     """Where anything but the thresholds comes from, with the day it was read; None: it follows from the declaration or from
-    what the metric says."""
+    the metric's definition."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Recording:
 
 
 @dataclass(frozen=True)
-class Group:
+class RuleGroup:
     """Rules that are evaluated together, in order."""
 
     name: str

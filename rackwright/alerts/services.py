@@ -5,7 +5,7 @@ from __future__ import annotations
 from rackwright.alerts import steps
 from rackwright.alerts.promql import NODE_DOWN, NODE_UP, PLACE
 from rackwright.alerts.prose import listed, prose
-from rackwright.alerts.rule import Alert, Group, Severity, Threshold
+from rackwright.alerts.rule import Alert, RuleGroup, Severity, Threshold
 
 _BLACKBOX = frozenset({"blackbox"})
 
@@ -48,7 +48,7 @@ mysql_global_status_threads_connected{job="mariadb"} / mysql_global_variables_ma
         {{ $value | printf "%.0f" }} % of the connections that MariaDB on {{ $labels.node }} allows are taken. When none is left,
         slurmdbd cannot connect. See who holds them: mariadb -e 'SHOW PROCESSLIST'.
     """),
-    means="Someone opens connections and does not close them: a report, a dashboard, many sacct at once.",
+    means="A client opens connections and does not close them: a report, a dashboard, many sacct calls at once.",
     steps=listed("""
         - `mariadb -e 'SHOW PROCESSLIST'` on the head: which user, from which host, doing what?
         - Sleeping connections of a report: end the report; `KILL ID` in mariadb.
@@ -72,7 +72,7 @@ _PROBE = Alert(
     severity=Severity.WARNING,
     summary="{{ $labels.probe }}{{ with $labels.service }} {{ . }}{{ end }} at {{ $labels.instance }} does not answer",
     description=prose("""
-        The {{ $labels.probe }} probe of {{ $labels.instance }}{{ with $labels.node }} on {{ . }}{{ end }} fails, while the node itself answers. The service is down, its certificate is not valid, or a firewall is in the way.
+        The {{ $labels.probe }} probe of {{ $labels.instance }}{{ with $labels.node }} on {{ . }}{{ end }} fails, while the node itself answers. The service is down, its certificate is not valid, or a firewall blocks it.
     """),
     means="The head asks each service as a client would: ssh for its banner, dns for a name, tls for a valid certificate.",
     steps=listed("""
@@ -127,11 +127,11 @@ _CERTIFICATE = Alert(
         The certificate{{ with $labels.service }} of {{ . }}{{ end }} at {{ $labels.instance }}{{ with $labels.node }} on {{ . }}{{ end }} ends in
         {{ $value | printf "%.1f" }} days. Then every client refuses it. Renew it: rackwright apply FILE --role site_ca.
     """),
-    means="Apply renews a certificate of the site's CA 30 days before its end. That it is still there means that no one applied since.",
+    means="Apply renews a certificate of the site's CA 30 days before its end. There has been no apply since then.",
     steps=listed("""
         - `rackwright apply FILE --role site_ca --limit NODE` renews certificates of the site's own CA.
         - The program still shows the old one: `rackwright verify FILE --limit NODE` names the unit; restart it.
-        - A certificate of another CA: renew it there, put the new one where the cluster file says, apply.
+        - A certificate of another CA: renew it there, put the new one at the path in the cluster file, then apply.
         - `openssl s_client -connect HOST:PORT </dev/null 2>/dev/null | openssl x509 -noout -enddate -issuer` shows the new end.
     """),
     jobs=_BLACKBOX,
@@ -145,4 +145,4 @@ _CERTIFICATE = Alert(
     },
 )
 
-GROUP = Group("services", (_MARIADB, _CONNECTIONS, _PROBE, _PATH, _CERTIFICATE))
+GROUP = RuleGroup("services", (_MARIADB, _CONNECTIONS, _PROBE, _PATH, _CERTIFICATE))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rackwright.alerts import sources, steps
 from rackwright.alerts.prose import listed, prose
-from rackwright.alerts.rule import Alert, Group, Severity, Threshold
+from rackwright.alerts.rule import Alert, RuleGroup, Severity, Threshold
 
 _SLURM = frozenset({"slurm"})
 _SDIAG = "`sdiag` shows threads, RPCs by user and type, and the last cycles of both schedulers."
@@ -19,7 +19,7 @@ unless on () max(node_systemd_unit_state{job="node",name="slurmctld.service",sta
     severity=Severity.CRITICAL,
     summary="slurmctld does not answer",
     description=prose("""
-        The exporter on the head gets no answer from slurmctld, although its unit runs or is not watched. Users cannot submit, and no
+        The exporter on the head gets no answer from slurmctld, although its unit runs or is not monitored. Users cannot submit, and no
         job starts. Try scontrol ping, then sdiag; read journalctl -u slurmctld.
     """),
     means="slurmctld hangs, is overloaded, or refuses the exporter. SlurmctldDown fires instead where its unit runs on no head.",
@@ -124,7 +124,7 @@ unless on () (time() - max(slurm_job_start_timestamp_seconds)) < <started>
     summary="Partition {{ $labels.partition }}: jobs wait, enough nodes are idle, and nothing starts",
     description=prose("""
         A job has waited {{ $value | humanizeDuration }} in partition {{ $labels.partition }}, as many nodes as it asks for are idle there, and no
-        job has started anywhere for half an hour. The scheduler hangs or a limit blocks everyone. See sdiag and squeue --start.
+        job has started anywhere for half an hour. The scheduler hangs or a limit blocks all jobs. See sdiag and squeue --start.
     """),
     means=prose("""
         Idle nodes with a queue are normal while a large job gathers nodes, so only jobs count that as many nodes as they ask for are
@@ -199,7 +199,7 @@ _SLOW = Alert(
     summary="A cycle of the scheduler takes {{ $value | humanizeDuration }}",
     description=prose("""
         The main scheduler's cycle has taken more than <seconds> s for 15 minutes, now {{ $value | humanizeDuration }}. Meanwhile slurmctld
-        answers no one, and commands time out. See sdiag for the depth of the queue.
+        answers no requests, and commands time out. See sdiag for the depth of the queue.
     """),
     means="The queue is deeper than slurmctld can look through in time. Other operations wait while the scheduler runs.",
     steps=listed(f"""
@@ -225,7 +225,7 @@ _THREADS = Alert(
     summary="slurmctld has {{ $value }} of 256 threads in use",
     description=prose("""
         slurmctld has had more than <threads> of its 256 threads in use for 5 minutes, now {{ $value }}. At 256 it takes no further
-        request, and commands fail. Find who asks so often: sdiag, RPC statistics by user.
+        request, and commands fail. Find the user with the most requests: sdiag, RPC statistics by user.
     """),
     means="Too many requests at once: a user who runs squeue in a loop, a workflow manager, many short jobs that end together.",
     steps=listed("""
@@ -245,4 +245,6 @@ _THREADS = Alert(
     },
 )
 
-GROUP = Group("slurm", (_UNREACHABLE, _STALE, _SOURCE, _DBD_QUEUE, _QUEUE_STUCK, _BACKFILL, _SLOW, _THREADS))
+GROUP = RuleGroup(
+    "slurm", (_UNREACHABLE, _STALE, _SOURCE, _DBD_QUEUE, _QUEUE_STUCK, _BACKFILL, _SLOW, _THREADS)
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rackwright.alerts import sources, steps
 from rackwright.alerts.promql import NODE_DOWN, placed
 from rackwright.alerts.prose import listed, prose
-from rackwright.alerts.rule import Alert, Group, Severity, Threshold
+from rackwright.alerts.rule import Alert, RuleGroup, Severity, Threshold
 
 _BOTH = frozenset({"node", "slurm"})
 _OUT = "down|drained|draining|fail"
@@ -22,7 +22,7 @@ _DOWN = Alert(
         Slurm has set {{ $labels.node }} DOWN, and its jobs are lost, while the node itself answers. scontrol show node
         {{ $labels.node }} has the reason; slurmd, munge or the node's configuration is at fault.
     """),
-    means="slurmd did not answer in time, or the node came back with less than slurm.conf says (fewer CPUs, memory, GPUs).",
+    means="slurmd did not answer in time, or the node came back with fewer CPUs, GPUs or less memory than slurm.conf declares.",
     steps=listed(f"""
         - `scontrol show node NODE | grep -e State -e Reason`.
         - `Not responding`: see SlurmdDown, MungeDown, ClockDiffersFromHead; can the node reach the head's port 6817?
@@ -64,7 +64,7 @@ _LONG = Alert(
     severity=Severity.WARNING,
     summary="{{ $labels.node }} has been drained for {{ $value | humanizeDuration }}",
     description=prose("""
-        {{ $labels.node }} has been drained for {{ $value | humanizeDuration }}, and no one has repaired or resumed it. Look up why, and
+        {{ $labels.node }} has been drained for {{ $value | humanizeDuration }}, and has not been repaired or resumed. Look up the reason, then
         repair, replace or resume it: rackwright why FILE {{ $labels.node }}.
     """),
     means="Capacity that was paid for does nothing. Drained nodes are easily forgotten.",
@@ -72,7 +72,7 @@ _LONG = Alert(
         - {steps.WHY}
         - A ticket is open with the vendor: put its number into the reason, and silence this alert until its date.
         - `rackwright-health:` in the reason: the node resumes by itself once its checks pass. They still fail.
-        - A person's reason, and the person is done: {steps.then(steps.RESUME)}
+        - An operator's reason, and the work is done: {steps.then(steps.RESUME)}
     """),
     jobs=_BOTH,
     thresholds={
@@ -140,4 +140,4 @@ _GPUS = Alert(
     jobs=_BOTH,
 )
 
-GROUP = Group("slurm_nodes", (_DOWN, _SILENT, _LONG, _MANY, _GPUS))
+GROUP = RuleGroup("slurm_nodes", (_DOWN, _SILENT, _LONG, _MANY, _GPUS))

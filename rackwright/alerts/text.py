@@ -10,7 +10,7 @@ import yaml
 
 from rackwright.alerts.overrides import Override
 from rackwright.alerts.prose import prose
-from rackwright.alerts.rule import Alert, Group, Recording
+from rackwright.alerts.rule import Alert, Recording, RuleGroup
 
 RUNBOOKS = "docs/alerts"
 _RANGE = re.compile(r"\[([0-9]+[smhdw])(:(?:[0-9]+[smhdw])?)?\]")
@@ -20,17 +20,17 @@ _NONE = Override()
 
 
 def rule_file(
-    groups: Iterable[Group],
+    groups: Iterable[RuleGroup],
     jobs: frozenset[str],
     overrides: Mapping[str, Override] | None = None,
     *,
     hold_factor: float = 1,
     least_range_seconds: int = 0,
 ) -> str:
-    """A rule file with those rules whose jobs the cluster has all of.
+    """A rule file with the rules for which the cluster has every scrape job.
 
-    hold_factor: at most 1, shortens how long a fault lasts and the ranges that rules look back, for drills.
-    least_range_seconds: no range is shorter, so that each holds the samples that a rate needs.
+    hold_factor: at most 1; shortens hold times and ranges, for drills.
+    least_range_seconds: the shortest range, so that each has enough samples for a rate.
     """
     shown = []
     for group in groups:
@@ -42,7 +42,7 @@ def rule_file(
 
 
 def _rules(
-    group: Group, jobs: frozenset[str], overrides: Mapping[str, Override], factor: float, least: int
+    group: RuleGroup, jobs: frozenset[str], overrides: Mapping[str, Override], factor: float, least: int
 ) -> Iterator[dict[str, Any]]:
     for rule in group.rules:
         if not rule.jobs <= jobs:
@@ -75,14 +75,14 @@ def _alert(rule: Alert, change: Override, factor: float, least: int) -> dict[str
 
 
 def with_thresholds(text: str, rule: Alert, changed: Mapping[str, float] | None = None) -> str:
-    """A text of the rule with its thresholds, some of them changed, in place of `<name>`."""
+    """A text of the rule with thresholds, including overrides, in place of `<name>`."""
     for name, threshold in rule.thresholds.items():
         text = text.replace(f"<{name}>", number((changed or {}).get(name, threshold.value)))
     return text
 
 
 def number(value: float) -> str:
-    """As PromQL and people read it: no exponent, no needless digits."""
+    """A readable number: no exponent, no needless digits."""
     return f"{value:.0f}" if value == int(value) else f"{value:.10f}".rstrip("0")
 
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from rackwright.alerts import sources, steps
 from rackwright.alerts.prose import listed, prose
-from rackwright.alerts.rule import Alert, Group, Severity
+from rackwright.alerts.rule import Alert, RuleGroup, Severity
 
 _NODE = frozenset({"node"})
 _OWN_ALERT = (
     "mariadb|munge|nvidia-dcgm|nvidia-fabricmanager|nvidia-imex|nvidia-persistenced|opensm|rackwright-firewall|slurmctld|"
     "slurmd|slurmdbd"
 )
-"""Units that have alerts of their own, here and in rackwright.alerts.services."""
+"""Units that have a dedicated alert, here or in rackwright.alerts.services."""
 
 
 def _not_active(units: str) -> str:
-    """Failed, stopped, or starting again and again; systemd does not list units that are not installed."""
+    """Failed, stopped, or restarting in a loop; systemd does not list units that are not installed."""
     return (
         "max without (state, type) ("
         f'node_systemd_unit_state{{job="node",name=~"({units})[.]service",state="active"}}) == 0'
@@ -188,7 +188,7 @@ _FIREWALL = Alert(
         - {steps.journal("rackwright-firewall")}
         - {steps.restart("rackwright-firewall")}
         - `nft list ruleset | head -40` shows the tables; `rackwright verify FILE --role firewall --limit NODE` has to pass.
-        - Who stopped it? `journalctl _COMM=sudo -n 50`. No one of yours: treat the node as compromised.
+        - Who stopped it? `journalctl _COMM=sudo -n 50`. If it was not an operator, treat the node as compromised.
     """),
     jobs=_NODE,
 )
@@ -231,12 +231,12 @@ node_systemd_units{job="node",state="failed"}
         - `systemctl --failed` on the node.
         - {steps.journal("UNIT")}
         - It failed once and does not matter: `systemctl reset-failed UNIT`.
-        - It should be watched by name: add it to `node_exporter.units`.
+        - To monitor it by name, add it to `node_exporter.units`.
     """),
     jobs=_NODE,
 )
 
-GROUP = Group(
+GROUP = RuleGroup(
     "units",
     (
         *(_SLURMD, _MUNGE, _SLURMCTLD, _SLURMDBD, _FABRICMANAGER, _GPU_SERVICE, _OPENSM, _FIREWALL),

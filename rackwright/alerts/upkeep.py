@@ -5,7 +5,7 @@ from __future__ import annotations
 from rackwright.alerts import steps
 from rackwright.alerts.promql import NODE_DOWN, PLACE, placed
 from rackwright.alerts.prose import listed, prose
-from rackwright.alerts.rule import Alert, Group, Severity, Threshold
+from rackwright.alerts.rule import Alert, RuleGroup, Severity, Threshold
 
 _NODE = frozenset({"node"})
 
@@ -25,7 +25,7 @@ _DRIFTED = Alert(
         - Who: `rackwright runs FILE`; `journalctl _COMM=sudo -n 50` and `last` on the node; `/var/log/apt/history.log`, `dnf history`.
         - Wanted: put it into the cluster file, then apply.
         - Not wanted: `rackwright apply FILE --limit NODE`. A plan that restarts something: drain the node first.
-        - No one can explain it: treat the node as compromised. `rackwright verify FILE --role integrity --limit NODE`.
+        - Unexplained: treat the node as compromised. `rackwright verify FILE --role integrity --limit NODE`.
     """),
     jobs=_NODE,
 )
@@ -38,12 +38,12 @@ _UNKNOWN = Alert(
     """),
     hold_seconds=3600,
     severity=Severity.WARNING,
-    summary="{{ $labels.node }}: the drift check cannot tell",
+    summary="{{ $labels.node }}: the drift state is unknown",
     description=prose("""
         The drift check has not been able to read {{ $labels.node }} for an hour, or does not trust its answer. Run rackwright drift FILE
         for the reason.
     """),
-    means="Its expected answers are missing, damaged or of another apply, or ssh with the check's key fails.",
+    means="Its expected answers are missing, damaged or from another apply, or ssh with the check's key fails.",
     steps=listed("""
         - `rackwright drift FILE` prints the state and the reason.
         - Never applied since the check was installed: `rackwright apply FILE --limit NODE`.
@@ -177,4 +177,4 @@ rackwright_burnin_busbw_gbs{job="node"} < max_over_time(rackwright_burnin_busbw_
     },
 )
 
-GROUP = Group("upkeep", (_DRIFTED, _UNKNOWN, _DRIFT_STALE, _BACKUP_FAILED, _BACKUP_OLD, _RUN, _BURNIN))
+GROUP = RuleGroup("upkeep", (_DRIFTED, _UNKNOWN, _DRIFT_STALE, _BACKUP_FAILED, _BACKUP_OLD, _RUN, _BURNIN))

@@ -1,4 +1,4 @@
-"""burnin: collectives between the workers through the workload manager, judged against a declared floor."""
+"""Burn-in: collectives between the workers, run through the workload manager and judged against a declared floor."""
 
 from rackwright.burnin.report import BurninReport
 from rackwright.burnin.run import burnin

@@ -1,4 +1,4 @@
-"""What every node measures alone before the collectives: DCGM's diagnostic, and a matrix product on each GPU."""
+"""Tests of each node alone, before the collectives: DCGM's diagnostic, and a matrix product on each GPU."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from rackwright.model.ranges import fold
 from rackwright.model.settings import Burnin
 from rackwright.model.sku import Floor, Metric
 from rackwright.status import Status
-from rackwright.workload.protocol import Manager, Step
+from rackwright.workload.protocol import JobStep, Manager
 
 STRAGGLER_PERCENT = 7.0
-"""Azure ai-infrastructure-on-azure repairs a GPU whose matrix product is under 0.93 of what is expected."""
+"""Azure ai-infrastructure-on-azure repairs a GPU whose matrix product is below 0.93 of the expected rate."""
 NOISE_PERCENT = 2.0
 """Between equal GPUs, and between the figures of one (250.4 to 254.0 TFLOPS in the published A100 log)."""
 TENSOR_ACTIVE = 1004
@@ -37,7 +37,7 @@ GEMM_START_SECONDS = 300
 DIAG_SECONDS = {1: 300, 2: 900, 3: 3600, 4: 4 * 3600}
 """Limits by level: seconds, about 2, about 15 minutes, 45 minutes to over 2 hours (DCGM 4.6 user guide; AWS)."""
 RESULTS_MAX = 100
-"""Of one node that are named."""
+"""The most findings of one node that are listed."""
 # "Worker 0:0 [1004]: TensorEngineActive: generated ???, dcgm 0 (1.89e+05 gflops)." since DCGM 3.2, without the space before
 _FIGURE = re.compile(
     r"Worker ([0-9]{1,3}):\d+ ?\[1004\]: \w+: .{0,400}\(([0-9]{1,12}(?:\.[0-9]{1,12})?(?:e[+-]?[0-9]{1,2})?) gflops\)"
@@ -47,7 +47,7 @@ _FILTER = "/gflops|[Ee]rror|not / { print; fflush() }"
 
 @dataclass(frozen=True)
 class GpuFigure:
-    """What one GPU reached."""
+    """The result of one GPU."""
 
     node: str
     gpu: int
@@ -72,7 +72,7 @@ def measure_alone(
     plan: Plan,
     progress: Callable[[str], None],
 ) -> Alone:
-    """Run what the plan asks for; what cannot apply to these nodes is OUT OF SCOPE by name."""
+    """Run the plan's tests; those that do not apply to these nodes are OUT OF SCOPE by name."""
     settings = cluster.burnin
     findings, gemm = _with_dcgm(manager, settings, members, plan, progress)
     copies: tuple[CopyFigure, ...] = ()
@@ -129,7 +129,7 @@ def run_gemm(
     names, gpus = tuple(node.name for node in members), members[0].sku.gpus
     if members[0].mig or gpus is None:
         return (), [
-            Finding(Status.OUT_OF_SCOPE, "gemm: MIG divides the GPUs, and the floor is of whole ones")
+            Finding(Status.OUT_OF_SCOPE, "gemm: the GPUs are in MIG mode, and the floor is for whole GPUs")
         ]
     progress(f"matrix product on {fold(names)}")
     output = manager.run(gemm_step(settings, members, seconds))
@@ -138,14 +138,14 @@ def run_gemm(
     return tuple(_of_nodes(parse_gemm(output.text), names, floor)), found
 
 
-def diag_step(settings: Burnin, members: tuple[Node, ...], level: int, host: str) -> Step:
+def diag_step(settings: Burnin, members: tuple[Node, ...], level: int, host: str) -> JobStep:
     """`dcgmi diag` on every node."""
     seconds = max(settings.timeout_seconds, DIAG_SECONDS[level])
     return step_on_each(settings, members, f"dcgmi diag --host {host} -r {level} -j", seconds)
 
 
-def gemm_step(settings: Burnin, members: tuple[Node, ...], seconds: int) -> Step:
-    """DCGM's load generator on all GPUs of every node at once, for the CUDA major that is installed."""
+def gemm_step(settings: Burnin, members: tuple[Node, ...], seconds: int) -> JobStep:
+    """DCGM's load generator on all GPUs of every node at once, for the installed CUDA major version."""
     program = (
         "tester=$(command -v dcgmproftester13 || command -v dcgmproftester12) || tester=dcgmproftester13; "
         f'"$tester" --no-dcgm-validation -t {TENSOR_ACTIVE} -d {seconds}'
@@ -155,12 +155,12 @@ def gemm_step(settings: Burnin, members: tuple[Node, ...], seconds: int) -> Step
 
 def judge_diag(text: str, problem: str | None, nodes: tuple[str, ...]) -> list[Finding]:
     """Failed tests by node and entity; a node whose result cannot be read is UNKNOWN."""
-    told = by_node(text)
+    outputs = by_node(text)
     findings = []
     for node in nodes:
         try:
             section = DiagSection(
-                {"at": None, "results": parse_diag(told.get(node.split(".")[0], ""))}, "diag"
+                {"at": None, "results": parse_diag(outputs.get(node.split(".")[0], ""))}, "diag"
             )
             results = section.results
             judged = [found for result in results if (found := judge_result(result)) is not None][
@@ -179,7 +179,7 @@ def judge_diag(text: str, problem: str | None, nodes: tuple[str, ...]) -> list[F
 
 
 def parse_gemm(text: str) -> list[GpuFigure]:
-    """The median of each GPU's figures; the first is left out: the clocks are still rising."""
+    """The median of each GPU's figures without the first one, taken while the clocks still rise."""
     samples: dict[tuple[str, int], list[float]] = {}
     for line in text.splitlines():
         name, _, rest = line.partition(" ")
@@ -192,7 +192,7 @@ def parse_gemm(text: str) -> list[GpuFigure]:
 
 
 def _of_nodes(figures: list[GpuFigure], nodes: tuple[str, ...], floor: Floor | None) -> list[GpuFigure]:
-    """Those of the nodes that ran it, as far as the hardware could reach them."""
+    """The figures of the nodes that ran it, without physically impossible ones."""
     names, most = {node.split(".")[0] for node in nodes}, gemm_max(floor.floor if floor is not None else None)
     return [one for one in figures if one.node in names and 0 < one.tflops <= most]
 
@@ -200,7 +200,7 @@ def _of_nodes(figures: list[GpuFigure], nodes: tuple[str, ...], floor: Floor | N
 def judge_gemm(
     text: str, problem: str | None, nodes: tuple[str, ...], gpus: int, floor: Floor | None = None
 ) -> list[Finding]:
-    """GPUs that are slower than the others or than the floor, by name; GPUs without a figure are UNKNOWN."""
+    """GPUs slower than the others or below the floor, by name; a GPU without a figure is UNKNOWN."""
     printed, said = parse_gemm(text), by_node(text)
     figures, most = _of_nodes(printed, nodes, floor), gemm_max(floor.floor if floor is not None else None)
     findings = [
@@ -235,7 +235,7 @@ def _against_median(figures: list[GpuFigure]) -> list[Finding]:
 
 
 def _against_floor(figures: list[GpuFigure], floor: Floor | None) -> list[Finding]:
-    """Against the catalogue. A fleet whose median is under it need not be slow: the floors are cuBLAS's best shapes.
+    """Compare with the catalogue. A fleet with a median below the floor need not be slow: floors are for cuBLAS's best shapes.
 
     The one published figure of DCGM's generator that has a floor (A100: 250 to 254 TFLOPS, floor 252) agrees with it.
     """
@@ -245,14 +245,14 @@ def _against_floor(figures: list[GpuFigure], floor: Floor | None) -> list[Findin
     middle = median(figure.tflops for figure in figures)
     if middle < floor.floor:
         why = (
-            f"gemm: the median of {len(figures)} GPUs is {middle:.1f} TFLOPS, under the floor of {cited}: all are slow "
-            "(power cap, clocks), or the generator of this DCGM release is slower than the program of the floor"
+            f"gemm: the median of {len(figures)} GPUs is {middle:.1f} TFLOPS, below the floor of {cited}: either all are slow "
+            "(power cap, clocks), or this DCGM release's generator is slower than the program behind the floor"
         )
         return [Finding(Status.UNKNOWN, why)]
     return [
         Finding(
             Status.FAIL,
-            f"gemm: GPU {figure.gpu} of {figure.node} reaches {figure.tflops:.1f} TFLOPS, under the floor of {cited}",
+            f"gemm: GPU {figure.gpu} of {figure.node} reaches {figure.tflops:.1f} TFLOPS, below the floor of {cited}",
         )
         for figure in figures
         if figure.tflops < min(floor.floor, middle * (1 - NOISE_PERCENT / 100))

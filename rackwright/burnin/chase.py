@@ -1,4 +1,4 @@
-"""Runs the search for a culprit: its runs as jobs, the counters around them, and what was found in words."""
+"""Runs the search for a culprit: its runs as jobs, the port counters around them, and the findings as text."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CABLES_NAMED = 8
 
 @dataclass(frozen=True)
 class Named:
-    """A culprit with its place in the declared cabling and what points at its cause."""
+    """A culprit with its place in the declared cabling and the evidence for its cause."""
 
     culprit: Culprit
     cables: tuple[str, ...]
@@ -60,7 +60,7 @@ class Chase:
         self._logs: list[str] = []
 
     def run(self, smallest: int, largest: int, floor: Floor | None) -> Chased:
-        """Runs until the smallest set is left; `floor` is that of two nodes."""
+        """Run until the smallest set is left; `floor` is the floor of two nodes."""
         most = min(largest, PAIR_LARGEST)
         sizes = max(min(smallest, most), most // 8), most
         nodes = tuple(node.name for node in self._members)
@@ -76,7 +76,9 @@ class Chase:
             try:
                 while runs := search.next_round():
                     done = len(search.found.steps)
-                    self._measurer.progress(f"searching the culprit: run {done + 1} of at most {RUNS_MAX}")
+                    self._measurer.progress(
+                        f"searching for the culprit: run {done + 1} of at most {RUNS_MAX}"
+                    )
                     search.tell(list(executor.map(lambda run: self._reading(run, sizes), runs)))
             except BaseException:
                 self._measurer.manager.cancel()
@@ -185,19 +187,19 @@ def _ends(near: object, far: object, label: str | None) -> str:
 
 
 def findings_of(found: Found, named: Sequence[Named]) -> list[Finding]:
-    """What was found, in words; what could not be divided further and what was not found is UNKNOWN."""
+    """The findings as sentences; a set that could not be divided further, and a search without result, are UNKNOWN."""
     runs = f"{len(found.steps)} runs"
     findings = [Finding(Status.FAIL, f"culprit: {_sentence(one)}") for one in named]
     for group in found.unresolved:
         findings.append(
-            Finding(Status.UNKNOWN, f"{fold(group)}: slow or not measured, and not told apart in {runs}")
+            Finding(Status.UNKNOWN, f"{fold(group)}: slow or not measured, and not separable in {runs}")
         )
     if found.stopped:
         findings.append(Finding(Status.UNKNOWN, f"the search for a culprit stopped: {found.stopped}"))
     if not findings:
         why = (
-            f"no pair of nodes is slow below a leaf or across the spines ({runs}): it shows with all nodes together "
-            "alone (congestion control, routing, the algorithm that was chosen), or it is gone"
+            f"no pair of nodes is slow below a leaf or across the spines ({runs}): the fault shows only with all nodes "
+            "together (congestion control, routing, choice of algorithm), or it is gone"
         )
         findings.append(Finding(Status.UNKNOWN, f"culprit: {why}"))
     return findings
@@ -210,7 +212,7 @@ def _sentence(named: Named) -> str:
     if one.kind == "rail":
         what = f"{' or '.join(one.nodes)} {rails}"
     elif one.kind == "node":
-        how = "no rail of it alone" if one.by_rail else "not measured by rail"
+        how = "no single rail" if one.by_rail else "not measured by rail"
         what = f"{' or '.join(one.nodes)}, {how}"
     else:
         what = f"between the spines and the leaves of {fold(one.nodes)}" + (f", {rails}" if one.rails else "")

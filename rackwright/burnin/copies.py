@@ -30,7 +30,7 @@ _ROW = re.compile(r"^\s*(\d+)((?:\s+(?:[0-9.]+|N/A))*)\s*$")
 
 @dataclass(frozen=True)
 class CopyFigure:
-    """What one GPU reached in one direction."""
+    """The result of one GPU in one direction."""
 
     node: str
     test: str
@@ -41,11 +41,11 @@ class CopyFigure:
 def measure_copies(
     manager: Manager, settings: Burnin, members: tuple[Node, ...], progress: Callable[[str], None]
 ) -> tuple[tuple[CopyFigure, ...], tuple[Finding, ...]]:
-    """Both directions on every GPU, one GPU after the other, all nodes side by side."""
+    """Both directions on every GPU, one GPU at a time, on all nodes in parallel."""
     gpus = members[0].sku.gpus
     why = no_nvidia(members[0])
     if why is None and members[0].mig:
-        why = "MIG divides the GPUs, and the floors are of whole ones"
+        why = "the GPUs are in MIG mode, and the floors are for whole GPUs"
     if why is not None or gpus is None:
         return (), (Finding(Status.OUT_OF_SCOPE, f"nvbandwidth: {why}"),)
     names = tuple(node.name for node in members)
@@ -60,7 +60,7 @@ def measure_copies(
 def judge_copies(
     text: str, nodes: tuple[str, ...], gpus: int, sku: Sku
 ) -> tuple[list[CopyFigure], list[Finding]]:
-    """GPUs under the floor by name; a GPU without a figure, and a figure without a floor, are UNKNOWN."""
+    """GPUs below the floor, by name; a GPU without a figure and a figure without a floor are UNKNOWN."""
     figures: list[CopyFigure] = []
     findings: list[Finding] = []
     said, most = by_node(text), copy_max(sku)
@@ -86,7 +86,7 @@ def judge_copies(
                 findings += [
                     Finding(
                         Status.FAIL,
-                        f"nvbandwidth: {test}: GPU {gpu} of {node} reaches {gbs:g} GB/s, under the floor of "
+                        f"nvbandwidth: {test}: GPU {gpu} of {node} reaches {gbs:g} GB/s, below the floor of "
                         f"{floor.floor:g} ({floor.source.text}, read {floor.source.read.isoformat()})",
                     )
                     for gpu, gbs in sorted(reached.items())
@@ -95,7 +95,7 @@ def judge_copies(
     for test, metric in TESTS.items():
         if sku.floor(metric) is None:
             findings.append(
-                Finding(Status.UNKNOWN, f"nvbandwidth: {test}: SKU {sku.name} has no floor {metric}")
+                Finding(Status.UNKNOWN, f"nvbandwidth: {test}: SKU {sku.name} declares no floor {metric}")
             )
     return figures, findings
 
@@ -120,7 +120,7 @@ def parse_nvbandwidth(text: str) -> dict[str, dict[int, float]]:
 
 
 def _numbers(pairs: Any) -> dict[int, float]:  # noqa: ANN401 - zip of text
-    """Nothing where one of them is not a number: nvbandwidth did not print this row."""
+    """Empty if one of them is not a number: nvbandwidth did not print this row."""
     try:
         return {int(str(gpu)[:9]): float(value) for gpu, value in pairs if value != "N/A"}
     except (ValueError, OverflowError):

@@ -1,7 +1,7 @@
-"""What sysfs says of a node's RDMA devices and network interfaces: read before and after a run. The parser is pure.
+"""Counters of a node's RDMA devices and network interfaces from sysfs, before and after a run. The parser is pure.
 
 Paths as in the kernel's Documentation/ABI/stable/sysfs-class-infiniband (read 2026-11-25): `port_xmit_data` and
-`port_rcv_data` count words of 4 bytes. Software devices (rdma_rxe) have no such counters; their `hw_counters` count packets.
+`port_rcv_data` count words of 4 bytes. Software devices (rdma_rxe) lack these counters; their `hw_counters` count packets.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ class PortState:
 
     counts: Mapping[str, int] = field(default_factory=dict)
     link: Mapping[str, str] = field(default_factory=dict)
-    """`state`, `rate`, `link_layer`, `mtu` and the like, as sysfs has them."""
+    """`state`, `rate`, `link_layer`, `mtu` and so on, as in sysfs."""
     pcie: Mapping[str, str] = field(default_factory=dict)
     gids: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """By index: the GID and its type."""
 
     @property
     def sent_bytes(self) -> int | None:
-        """What left by RDMA; None: not counted. Of software devices the most that their packets can have held."""
+        """Bytes sent by RDMA; None: not counted. For software devices, an upper bound from their packets."""
         words = self.counts.get("port_xmit_data")
         if words is not None:
             return words * WORD_BYTES
@@ -60,15 +60,15 @@ class NodeState:
 
 
 def counters_script() -> str:
-    """POSIX sh that prints what `parse_counters` reads."""
+    """POSIX sh whose output `parse_counters` reads."""
     return render("burnin/counters.sh.j2")
 
 
 def parse_counters(text: str) -> NodeState:
-    """What the script printed; a text that ends early has a problem and nothing else."""
+    """Parse the script's output; a truncated text gives only a problem."""
     lines = text.splitlines()
     if len(lines) > LINES_MAX or "end" not in lines[-3:]:
-        return NodeState(problem="the list of counters is broken off")
+        return NodeState(problem="the list of counters is truncated")
     devices: dict[tuple[str, int], PortState] = {}
     interfaces: dict[str, PortState] = {}
     device, now = "", PortState({}, {}, {}, {})
@@ -104,7 +104,7 @@ def _add(state: PortState, what: str, key: str, value: str) -> None:
 
 
 def read_counters(shell: RootShell, nodes: Sequence[str], factor: int = 1) -> dict[str, NodeState]:
-    """Every node, side by side; one that does not answer has a problem."""
+    """The counters of every node, read in parallel; a node that does not answer has a problem."""
 
     def one(node: str) -> NodeState:
         try:
@@ -120,7 +120,7 @@ def read_counters(shell: RootShell, nodes: Sequence[str], factor: int = 1) -> di
 
 
 def rise(before: PortState | None, after: PortState, name: str) -> int:
-    """How much a counter rose; 0 where it is not there. One that was reset meanwhile counts from 0."""
+    """The increase of a counter; 0 if it is missing. A counter that was reset counts from 0."""
     now = after.counts.get(name, 0)
     then = before.counts.get(name, 0) if before is not None else 0
     return now - then if now >= then else now

@@ -1,11 +1,11 @@
-"""The smallest set of nodes, rails or uplinks that explains a slow stage. Pure: it asks for runs and is told figures.
+"""The smallest set of nodes, rails or uplinks that explains a slow stage. Pure: it requests runs and receives figures.
 
-A run is one job, and its figure is that of its slowest pair. Pairs below one leaf first: what is slow there is a node
-or one of its rails. Then pairs across the spines, of nodes that are sound: what is slow there is between leaf and spine.
+A run is one job; its figure is that of its slowest pair. Pairs below one leaf come first: a slow one has a bad node or a
+bad rail. Then come pairs of sound nodes across the spines: a slow one has a fault between leaf and spine.
 
-A slow set is halved. Where one half is fast the other holds the fault, and is not run again. The figure says more:
-a half that is slow, but faster than the whole was, leaves a slower fault for the other half. A pair that is left is
-told apart with a node that was fast, and one run of ib_write_bw says whether one rail is slow or the node.
+A slow set is halved. If one half is fast, the other has the fault and is not run again. The figure adds more: a half
+that is slow, but faster than the whole, leaves a slower fault in the other half. To find the bad node of a remaining
+pair, each is paired with a fast node, and one run of ib_write_bw shows whether the node or one rail is slow.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from dataclasses import replace
 
 from rackwright.burnin.hunt import DOUBT, Hunt, Round, Task
 from rackwright.burnin.pairs import Pair
-from rackwright.burnin.runs import Culprit, Found, Reading, Run, Step, slow_rails
+from rackwright.burnin.runs import Culprit, Found, Reading, Run, SearchStep, slow_rails
 
 RUNS_MAX = 40
 SLOW_FRACTION = 0.85
-"""Of the fastest of a few pairs, where no floor of two nodes is known; as pairs.SLOW_FRACTION."""
+"""Share of the fastest of a few pairs, if no floor of two nodes is known; as pairs.SLOW_FRACTION."""
 FIRST_PAIRS, FIRST_PAIRS_OF_MANY, MANY = 3, 2, 64
-"""Pairs that say what is usual, where no floor is known; the fastest counts. Of many nodes two of two are hardly slow."""
+"""Pairs that set the reference if no floor is known; the fastest counts. Among many nodes, two slow pairs are unlikely."""
 PORT_FRACTION = 0.85
-"""Of the median of the ports of a run; a port with a fault loses a lane or retransmits, which costs far more."""
+"""Share of the median of the ports of a run; a faulty port loses a lane or retransmits, which costs far more."""
 
 Units = Sequence[Sequence[str]]
 
 
 class Search:
-    """One search. Ask for `next_round`, run it, `tell` the readings; until the round is empty."""
+    """One search. Get `next_round`, run it, pass the readings back; repeat until the round is empty."""
 
     def __init__(
         self,
@@ -40,14 +40,14 @@ class Search:
         fraction: float = SLOW_FRACTION,
         most: int = RUNS_MAX,
     ) -> None:
-        """`units` are nodes below the same leaves; `limit` the GB/s that two sound nodes reach, None: `fraction` of the
-        fastest of a few pairs; `ports`: whether ib_write_bw can be run.
+        """`units`: sets of nodes below the same leaves; `limit`: GB/s that two sound nodes reach, None: `fraction` of the
+        fastest of a few pairs; `ports`: whether ib_write_bw can run.
         """
         self._fraction = fraction
         self._units = [tuple(unit) for unit in units if unit]
         self._ports = ports
         self._most = most
-        self._steps: list[Step] = []
+        self._steps: list[SearchStep] = []
         self._culprits: list[Culprit] = []
         self._unresolved: list[tuple[str, ...]] = []
         self._stopped = ""
@@ -59,18 +59,18 @@ class Search:
         self._asked: tuple[Run, ...] = next(self._whole, ())
 
     def next_round(self) -> tuple[Run, ...]:
-        """Runs of disjoint nodes, to be started side by side; empty: the search has ended."""
+        """Runs of disjoint nodes, to start in parallel; empty: the search has ended."""
         room = self._most - len(self._steps)
         if self._asked and room < len(self._asked):
             self._stop(f"the search ends after {self._most} runs")
         return self._asked
 
     def tell(self, readings: Sequence[Reading]) -> None:
-        """What the runs of the round reached, in their order."""
+        """Take the readings of the round's runs, in order."""
         self._rounds += 1
         for run, reading in zip(self._asked, readings, strict=True):
             slow = run.kind == "collective" and self._is_slow(reading)
-            self._steps.append(Step(len(self._steps) + 1, self._rounds, run, reading, slow))
+            self._steps.append(SearchStep(len(self._steps) + 1, self._rounds, run, reading, slow))
         try:
             self._asked = self._whole.send(tuple(readings))
         except StopIteration:
@@ -78,7 +78,7 @@ class Search:
 
     @property
     def found(self) -> Found:
-        """What is known by now."""
+        """The result so far."""
         return Found(
             tuple(self._culprits), tuple(self._unresolved), tuple(self._steps), self._limit, self._stopped
         )
@@ -136,7 +136,7 @@ class Search:
         ]
 
     def _was_too_low(self) -> bool:
-        """Whether later runs were so fast that earlier ones were not: the first pairs were slow ones."""
+        """Whether later runs show that the first pairs were slow ones."""
         mine = [
             step for step in self._steps if step.run.kind == "collective" and step.reading.figure is not None
         ]

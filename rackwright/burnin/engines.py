@@ -1,4 +1,4 @@
-"""The engines: what to run for a collective, and what its output must show."""
+"""The engines: how to run a collective, and what its output must show."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from rackwright.model.settings import Burnin
 from rackwright.model.sku import Sku
 from rackwright.render import render
 from rackwright.status import Status
-from rackwright.workload.protocol import Step, gpus_of
+from rackwright.workload.protocol import JobStep, gpus_of
 
 EngineName = Literal["nccl-tests", "mpi"]
 
 _SPLIT_RANKS = 2**16
-"""More than any run has; groups times this must stay below 2^31."""
+"""Larger than any run; the number of groups times this must stay below 2^31."""
 _MPI_SECONDS_PER_SIZE = 0.05
 """Keeps 8 B to 64 MiB on two shared cores under ten seconds."""
 
@@ -39,8 +39,8 @@ NCCL_FILTER = r"""
 }
 { print; fflush() }
 """
-"""NCCL_DEBUG=INFO of a thousand ranks is more than a connection should carry: the table and the warnings stay,
-one line for each host and each path its data takes, and one for the devices it found."""
+"""NCCL_DEBUG=INFO of a thousand ranks is too much for a connection: keep the table, the warnings,
+one line for each host and data path, and one for the devices it found."""
 
 
 Groups = Sequence[tuple[str, ...]]
@@ -48,11 +48,11 @@ Groups = Sequence[tuple[str, ...]]
 
 
 class Engine(Protocol):
-    """One way to measure collectives."""
+    """A program that measures collectives."""
 
     name: EngineName
     collectives: tuple[str, ...]
-    """The first one is all_reduce, the one floors are declared for."""
+    """all_reduce comes first; floors are declared for it."""
     largest_default: int
     """Bytes."""
 
@@ -60,26 +60,26 @@ class Engine(Protocol):
         """Ranks on each node."""
         ...
 
-    def step(self, collective: str, nodes: tuple[str, ...], smallest: int, largest: int) -> Step:
+    def step(self, collective: str, nodes: tuple[str, ...], smallest: int, largest: int) -> JobStep:
         """The step that measures a collective from `smallest` to `largest` bytes."""
         ...
 
     def expectation(
         self, collective: str, nodes: tuple[str, ...], smallest: int, largest: int
     ) -> Expectation:
-        """What the output of that step must show."""
+        """What the output of the step must show."""
         ...
 
     def side_by_side(
         self, collective: str, groups: Groups, smallest: int, largest: int
-    ) -> tuple[Step, Expectation]:
-        """One step in which each group of nodes measures by itself, the figures those of the slowest."""
+    ) -> tuple[JobStep, Expectation]:
+        """One step in which each group of nodes measures separately; the figures are those of the slowest group."""
         ...
 
     def judge_transport(self, text: str, nodes: Sequence[str], together: int) -> list[Finding]:
-        """What contradicts the declared transport, or does not prove it; `together`: nodes that exchanged data.
+        """Findings that contradict or fail to prove the declared transport; `together`: nodes that exchanged data.
 
-        Empty when the output proves it, or counters are to do so.
+        Empty if the output proves it, or if counters have to.
         """
         ...
 
@@ -118,13 +118,13 @@ class NcclTests:
         """One rank per GPU or MIG instance."""
         return self._ranks
 
-    def step(self, collective: str, nodes: tuple[str, ...], smallest: int, largest: int) -> Step:
-        """`<collective>_perf` with five runs to warm up, values checked once per size unless the site times alone."""
+    def step(self, collective: str, nodes: tuple[str, ...], smallest: int, largest: int) -> JobStep:
+        """`<collective>_perf` with five runs to warm up, values checked once per size unless the site only wants timing."""
         return self._step(nodes, self._program(collective, len(nodes), smallest, largest))
 
     def side_by_side(
         self, collective: str, groups: Groups, smallest: int, largest: int
-    ) -> tuple[Step, Expectation]:
+    ) -> tuple[JobStep, Expectation]:
         """NCCL_TESTS_SPLIT makes a communicator of each group, `-a 3` prints the time of the slowest.
 
         The split `OR n` gives a process the group (its number OR n), which is n where n ends in as many ones as numbers
@@ -151,8 +151,8 @@ class NcclTests:
             f"-c {int(self._settings.check_values)}"
         )
 
-    def _step(self, nodes: tuple[str, ...], program: str, before: str = "") -> Step:
-        return Step(
+    def _step(self, nodes: tuple[str, ...], program: str, before: str = "") -> JobStep:
+        return JobStep(
             nodes=nodes,
             tasks_per_node=self._ranks,
             command=("sh", "-c", f'PATH="{self._path}"; {before}exec {program}'),
@@ -181,7 +181,7 @@ class NcclTests:
         return smallest
 
     def judge_transport(self, text: str, nodes: Sequence[str], together: int) -> list[Finding]:
-        """From NCCL's own log; between nodes only. Where RDMA devices are declared, TCP is never right."""
+        """From NCCL's log; only between nodes. With declared RDMA devices, TCP is always wrong."""
         if together < 2:
             return []
         devices = judge_devices(text, nodes, self._devices) if self._devices else []
@@ -192,8 +192,8 @@ class NcclTests:
         sockets = found.connections.get("NET/Socket", 0)
         if not self._rails or not sockets:
             return devices
-        said = f"NCCL used TCP for {sockets} of {sum(found.connections.values())} connections"
-        by_tcp = f"transport: {self._rails[0].kind} is declared, and {said} (NET/Socket)"
+        used = f"NCCL used TCP for {sockets} of {sum(found.connections.values())} connections"
+        by_tcp = f"transport: {self._rails[0].kind} is declared, and {used} (NET/Socket)"
         return [*devices, Finding(Status.FAIL, by_tcp)]
 
 
@@ -206,10 +206,8 @@ class Mpi:
 
     def __init__(self, settings: Burnin, sku: Sku, ranks_per_node: int, rails: Sequence[Rail] = ()) -> None:
         cores = sku.sockets * sku.cores_per_socket
-        if ranks_per_node > cores:  # ranks spin while they wait: two on a core take turns of milliseconds
-            raise BurninError(
-                f"{ranks_per_node} ranks per node are more than the {cores} cores of SKU {sku.name}."
-            )
+        if ranks_per_node > cores:  # waiting ranks spin: two on a core alternate every few milliseconds
+            raise BurninError(f"{ranks_per_node} ranks per node exceed the {cores} cores of SKU {sku.name}.")
         self._settings = settings
         self._sku = sku
         self._cores = cores
@@ -217,16 +215,16 @@ class Mpi:
         self._rails = rails
 
     def ranks_per_node(self, nodes: int) -> int:
-        """As asked for; at least two ranks in all where the cores allow it."""
+        """As requested; at least two ranks in total if the cores allow it."""
         return max(self._ranks_per_node, 2) if nodes == 1 and self._cores > 1 else self._ranks_per_node
 
-    def step(self, collective: str, nodes: tuple[str, ...], smallest: int, largest: int) -> Step:
-        """The program as an argument: nothing needs to be copied to the nodes, stdin stays free."""
+    def step(self, collective: str, nodes: tuple[str, ...], smallest: int, largest: int) -> JobStep:
+        """Pass the program as an argument: nothing is copied to the nodes, and stdin stays free."""
         return self._step(nodes, smallest, largest, {}, self.ranks_per_node(len(nodes)))
 
     def side_by_side(
         self, collective: str, groups: Groups, smallest: int, largest: int
-    ) -> tuple[Step, Expectation]:
+    ) -> tuple[JobStep, Expectation]:
         """One program, a communicator for each group, the times of the slowest."""
         numbers = {node.split(".")[0]: number for number, group in enumerate(groups) for node in group}
         nodes = tuple(node for group in groups for node in group)
@@ -236,7 +234,7 @@ class Mpi:
 
     def _step(
         self, nodes: tuple[str, ...], smallest: int, largest: int, groups: dict[str, int], ranks: int
-    ) -> Step:
+    ) -> JobStep:
         program = render(
             "burnin/all_reduce.py.j2",
             smallest=smallest,
@@ -246,7 +244,7 @@ class Mpi:
             groups=groups,
             linger_seconds=linger_seconds(self._rails),
         )
-        return Step(
+        return JobStep(
             nodes=nodes,
             tasks_per_node=ranks,
             command=("python3", "-c", program),
@@ -265,7 +263,7 @@ class Mpi:
         return Expectation(collective, ranks, nodes, doubling(smallest, largest))
 
     def judge_transport(self, text: str, nodes: Sequence[str], together: int) -> list[Finding]:
-        """Open MPI does not say what it used: the counters of declared devices prove it, else nothing does."""
+        """Open MPI does not report its transport: only the counters of declared devices can prove it."""
         if self._settings.transport is None or together < 2 or self._rails:
             return []
         why = f"the mpi engine cannot prove the transport; {self._settings.transport} is declared"
@@ -273,9 +271,9 @@ class Mpi:
 
 
 def cpus_per_task(sku: Sku, tasks: int) -> int:
-    """Hardware threads for each task, whole cores; a tenth stays free for cores kept from jobs.
+    """Hardware threads for each task, in whole cores; a tenth stays free for cores that jobs may not use.
 
-    Without them each rank's helper threads would share one core with it.
+    Otherwise each rank's helper threads would share a core with it.
     """
     threads = sku.threads_per_core
     return max(sku.cpus * 9 // 10 // tasks // threads * threads, 1)
@@ -288,7 +286,7 @@ def engine_for(
     rails: Sequence[Rail] = (),
     devices: Sequence[str] = (),
 ) -> Engine:
-    """The declared engine for nodes like this one, else nccl-tests where it has GPUs and mpi where not.
+    """The declared engine for nodes like this one, else nccl-tests with GPUs and mpi without.
 
     `rails` are the RDMA devices of such a node, `devices` those that NCCL is to use, where that is declared.
     """

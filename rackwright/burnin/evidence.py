@@ -16,7 +16,7 @@ from rackwright.burnin.rails import Rail
 
 ERRORS = {
     "symbol_error": "symbol errors: the cable, its ends or the transceiver",
-    "link_error_recovery": "link error recoveries: the link trains again",
+    "link_error_recovery": "link error recoveries: the link retrains",
     "link_downed": "times the link went down",
     "port_rcv_errors": "packets received with errors",
     "local_link_integrity_errors": "local link integrity errors",
@@ -25,19 +25,19 @@ ERRORS = {
     "rx_icrc_encapsulated": "RoCE packets with a wrong checksum",
     "rx_crc_errors": "frames with a wrong checksum: the cable or its ends",
 }
-"""A rise by one is named."""
+"""An increase by one is reported."""
 CONGESTION = {
-    "packet_seq_err": "packets out of sequence: packets are lost on the way",
+    "packet_seq_err": "packets out of sequence: the path drops packets",
     "out_of_sequence": "packets received out of sequence: packets are lost, or the fabric routes adaptively",
-    "local_ack_timeout_err": "acknowledgements that did not come in time: packets are lost on the way",
+    "local_ack_timeout_err": "late acknowledgements: the path drops packets",
     "roce_slow_restart": "restarts after lost packets",
-    "np_ecn_marked_roce_packets": "packets marked by ECN: switches on the way are congested",
+    "np_ecn_marked_roce_packets": "packets marked by ECN: switches in the path are congested",
     "rp_cnp_handled": "congestion notifications handled: the fabric made this node send more slowly",
-    "np_cnp_sent": "congestion notifications sent: what comes in is congested",
-    "completer_retry_err": "retries of a completer: packets are lost on the way",
+    "np_cnp_sent": "congestion notifications sent: incoming traffic is congested",
+    "completer_retry_err": "retries of a completer: the path drops packets",
     "retry_exceeded_err": "transfers that were given up after retries",
 }
-"""A few are usual under load."""
+"""A few are normal under load."""
 CONGESTION_LEAST = 100
 _WORD = re.compile(r"^([0-9.]{1,8})")
 _COMPLETION = re.compile(r"NCCL WARN .{0,200}(?:Got completion from peer|got completion with|ibv_poll_cq)")
@@ -45,7 +45,7 @@ _COMPLETION = re.compile(r"NCCL WARN .{0,200}(?:Got completion from peer|got com
 
 @dataclass(frozen=True)
 class Declared:
-    """What a port is to be."""
+    """The declared properties of a port."""
 
     rail: Rail
     speed_gbps: float | None = None
@@ -55,13 +55,13 @@ class Declared:
 
 
 def evidence(before: NodeState | None, after: NodeState, declared: Declared) -> tuple[str, ...]:
-    """Sentences about one port, the hardest first; empty: its counters and its link show nothing."""
+    """Sentences about one port, most severe first; empty: its counters and its link are clean."""
     rail = declared.rail
     if after.problem is not None:
         return (f"its counters cannot be read: {after.problem}",)
     now = after.devices.get((rail.device, rail.port))
     if now is None:
-        return (f"there is no device {rail.device}",)
+        return (f"the node has no device {rail.device}",)
     then = before.devices.get((rail.device, rail.port)) if before is not None else None
     said = [*_link(now, declared), *_pcie(now), *_gid(now, rail)]
     said += [f"{rise(then, now, name)} {words}" for name, words in ERRORS.items() if rise(then, now, name)]
@@ -89,7 +89,7 @@ def _link(now: PortState, declared: Declared) -> list[str]:
         None if declared.rail.software else _WORD.match(now.link.get("rate", ""))
     )  # rdma_rxe always reports 2.5
     if rate and declared.speed_gbps is not None and float(rate[1]) < declared.speed_gbps:
-        said.append(f"the link runs at {rate[1]} Gb/s, {declared.speed_gbps:g} are declared")
+        said.append(f"the link runs at {rate[1]} Gb/s, declared {declared.speed_gbps:g}")
     return said
 
 
@@ -99,7 +99,7 @@ def _pcie(now: PortState) -> list[str]:
         have, most = now.pcie.get(f"current_link_{what}", ""), now.pcie.get(f"max_link_{what}", "")
         one, two = _WORD.match(have), _WORD.match(most)
         if one and two and 0 < float(one[1]) < float(two[1]):
-            words = f"{have} of {most} {unit}".strip() if unit else f"{have}, the device can do {most}"
+            words = f"{have} of {most} {unit}".strip() if unit else f"{have}, the device supports {most}"
             said.append(f"its PCIe link has {words}")
     return said
 
@@ -111,12 +111,12 @@ def _gid(now: PortState, rail: Rail) -> list[str]:
 
 
 def _ber(then: PortState | None, now: PortState, declared: Declared) -> list[str]:
-    """The errors of the run by the bits that came in; fewer symbols than bits make errors, so it is the least."""
+    """Errors of the run per received bit: a lower bound, because a symbol error may affect several bits."""
     errors, words = rise(then, now, "symbol_error"), rise(then, now, "port_rcv_data")
     if not errors or not words:
         return []
     ber = errors / (8 * WORD_BYTES * words)
-    limit = f", {declared.max_ber:g} is allowed" if declared.max_ber is not None else ""
+    limit = f" (at most {declared.max_ber:g} is declared)" if declared.max_ber is not None else ""
     return [f"a bit error rate of {ber:.1e} at least{limit}"]
 
 
@@ -130,11 +130,11 @@ def _mtu(netdev: PortState, declared: Declared) -> list[str]:
         or int(mtu) == declared.mtu
     ):
         return []
-    return [f"the MTU of {declared.rail.netdev} is {mtu}, {declared.mtu} is declared"]
+    return [f"the MTU of {declared.rail.netdev} is {mtu}, declared {declared.mtu}"]
 
 
 def from_log(text: str) -> tuple[str, ...]:
-    """What NCCL's log says about the way the data went."""
+    """Evidence in NCCL's log about the data path."""
     said = []
     sockets = sum("via NET/Socket/" in line for line in text.splitlines())
     if sockets:
@@ -146,5 +146,5 @@ def from_log(text: str) -> tuple[str, ...]:
 
 
 def joined(sentences: Sequence[str], most: int = 4) -> str:
-    """The first sentences as one."""
+    """The first sentences, joined."""
     return "; ".join(sentences[:most])

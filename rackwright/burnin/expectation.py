@@ -1,4 +1,4 @@
-"""What a run must show to count, and what its table says against that."""
+"""What a run must show to count, and the problems that its table has."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SPLIT_BETWEEN_RANKS = frozenset({"all_gather", "reduce_scatter", "alltoall"})
 
 @dataclass(frozen=True)
 class Expectation:
-    """What was asked for."""
+    """The requested run."""
 
     collective: str
     ranks: int
@@ -26,13 +26,13 @@ class Expectation:
     sizes: tuple[int, ...]
     """Bytes, as the program prints them."""
     values_checked: bool = True
-    """False: a timing run (`-c 0`), judged for its speed alone."""
+    """False: a timing run (`-c 0`), judged only for speed."""
     most_busbw_gbs: float = BUSBW_MAX_GBS
-    """What is above was not measured."""
+    """A higher figure was not measured."""
 
 
 def doubling(smallest: int, largest: int) -> tuple[int, ...]:
-    """Message sizes in bytes as `-b smallest -e largest -f 2` asks for them."""
+    """Message sizes in bytes for `-b smallest -e largest -f 2`."""
     sizes = []
     while smallest <= largest:
         sizes.append(smallest)
@@ -41,7 +41,7 @@ def doubling(smallest: int, largest: int) -> tuple[int, ...]:
 
 
 def printed_size(collective: str, size: int, ranks: int) -> int:
-    """The size nccl-tests prints for a size asked for, float32.
+    """The size that nccl-tests prints for a requested size, float32.
 
     Collectives that split the buffer give each rank a multiple of 16 bytes.
     """
@@ -51,7 +51,7 @@ def printed_size(collective: str, size: int, ranks: int) -> int:
 
 
 def judge_table(table: NcclTable, expected: Expectation) -> list[Finding]:
-    """Everything about a table that is not as it must be; empty when it is sound."""
+    """Every problem of a table; empty if it is sound."""
     findings = _wrong_values(table)
     findings += _whole(table, expected)
     findings += _reduced(table, expected)
@@ -66,7 +66,7 @@ def judge_table(table: NcclTable, expected: Expectation) -> list[Finding]:
 
 
 def _possible(table: NcclTable, expected: Expectation) -> list[Finding]:
-    """A bandwidth, in any row, that the hardware cannot reach: the run counts as not measured."""
+    """A bandwidth in any row that exceeds the hardware: the run counts as not measured."""
     most = expected.most_busbw_gbs
     for row in table.rows:
         for side in (row.out_of_place, row.in_place):
@@ -94,7 +94,7 @@ def _whole(table: NcclTable, expected: Expectation) -> list[Finding]:
     findings = []
     if table.malformed:
         findings.append(Finding(Status.UNKNOWN, f"a line cannot be read: {table.malformed[0].strip()[:120]}"))
-    # all_gather and its like print rows of 0 bytes for sizes too small to share out
+    # all_gather and similar print rows of 0 bytes for sizes too small to split
     sizes = [row.size for row in table.rows if row.size]
     most = math.inf if table.reduced_to is None else table.reduced_to
     missing = [size for size in expected.sizes if size and size <= most and size not in sizes]
@@ -105,19 +105,19 @@ def _whole(table: NcclTable, expected: Expectation) -> list[Finding]:
         findings.append(Finding(Status.UNKNOWN, "no row has a size"))
     if len(set(sizes)) != len(sizes):
         findings.append(
-            Finding(Status.UNKNOWN, "a size appears twice: the ranks ran on their own, or two runs are mixed")
+            Finding(Status.UNKNOWN, "a size appears twice: the ranks ran separately, or two runs are mixed")
         )
     if not table.complete:
         findings.append(Finding(Status.UNKNOWN, "the output ends before its summary"))
     if table.collective is not None and table.collective.removesuffix("_perf") != expected.collective:
         findings.append(
-            Finding(Status.UNKNOWN, f"it is an output of {table.collective}, not of {expected.collective}")
+            Finding(Status.UNKNOWN, f"this is output of {table.collective}, not of {expected.collective}")
         )
     return findings + _ranks(table, expected)
 
 
 def _reduced(table: NcclTable, expected: Expectation) -> list[Finding]:
-    """Sizes that the program left out because its buffers do not fit: named, and no missing rows."""
+    """Sizes that the program left out because its buffers do not fit; reported, and not counted as missing rows."""
     if table.reduced_to is None:
         return []
     left_out = [size for size in expected.sizes if size > table.reduced_to]
@@ -129,7 +129,7 @@ def _reduced(table: NcclTable, expected: Expectation) -> list[Finding]:
 
 def _ranks(table: NcclTable, expected: Expectation) -> list[Finding]:
     if len(table.hosts) != expected.ranks:
-        return [Finding(Status.UNKNOWN, f"{len(table.hosts)} ranks took part of {expected.ranks} asked for")]
+        return [Finding(Status.UNKNOWN, f"{len(table.hosts)} of {expected.ranks} ranks took part")]
     # nccl-tests prints the host's name up to the first dot
     absent = {name.split(".")[0] for name in expected.nodes} - {name.split(".")[0] for name in table.hosts}
     if absent:

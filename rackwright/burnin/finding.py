@@ -1,4 +1,4 @@
-"""What a stage of a burn-in found."""
+"""Findings of a burn-in stage."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ TEXT_MAX_CHARACTERS = 1000
 
 @dataclass(frozen=True)
 class Finding:
-    """A result worth naming: FAIL and UNKNOWN keep a run from being a pass, OUT OF SCOPE names what cannot apply."""
+    """A result to report: FAIL and UNKNOWN prevent a pass, OUT OF SCOPE names what does not apply."""
 
     status: Status
     text: str
-    """Printable, one line: it quotes what nodes printed."""
+    """Printable and on one line, because it quotes output of nodes."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "text", printable(self.text, TEXT_MAX_CHARACTERS))

@@ -1,4 +1,4 @@
-"""The least bus bandwidth that passes, for a number of nodes and a message size. Pure.
+"""The lowest bus bandwidth that passes, for a number of nodes and a message size. Pure.
 
 Published floors are points over the number of nodes. Between two of them the floor runs straight in log2 of the
 nodes; beyond the last it falls over two doublings to 85 % of what a ring over the ports can do, and follows that.
@@ -33,18 +33,18 @@ RAMP = 4
 
 @dataclass(frozen=True)
 class Floor:
-    """The least bus bandwidth that passes."""
+    """The lowest bus bandwidth that passes."""
 
     busbw_gbs: float
     source: str
-    """Where it comes from; where it is interpolated, between what."""
+    """Its source; for an interpolated floor, the two points."""
     size: int = 0
-    """Bytes from which on it holds; a smaller message may reach less."""
+    """Bytes from which it applies; a smaller message may reach less."""
     nodes: int = 0
-    """Nodes it was asked for."""
+    """The number of nodes it is for."""
 
     def at(self, size: int) -> float | None:
-        """The floor at a smaller message size, GB/s; None where nothing is known."""
+        """The floor at a smaller message size, GB/s; None if unknown."""
         if size >= self.size:
             return self.busbw_gbs
         if self.nodes > 2 or size < LEAST_SIZE or self.size != FULL_SIZE:
@@ -71,13 +71,13 @@ def floor_for(cluster: Cluster, sku: Sku, nodes: int, *, whole: bool = True) -> 
 
 
 def sku_floor(sku: Sku, nodes: int) -> Floor | None:
-    """The floor of a node model: published, interpolated or arithmetic, and its source says which."""
+    """The floor of a node model: published, interpolated or arithmetic; its source has the kind."""
     found = _of_sku(sku, nodes)
     return Floor(round(found[0], 1), found[1], FULL_SIZE, nodes) if found is not None else None
 
 
 def ceiling(sku: Sku, nodes: int) -> float | None:
-    """What a ring over the fabric ports of this many nodes can do, GB/s; None where the ports do not decide it."""
+    """Bandwidth of a ring over the fabric ports of this many nodes, GB/s; None if the ports are not the limit."""
     ports = sum(nic.speed_gbps for nic in sku.nics if nic.purpose is NetworkPurpose.FABRIC) / 8
     if sku.gpus is None or sku.gpus.nvswitch is NvSwitch.RACK or not ports or nodes < 2:
         return None
@@ -86,9 +86,9 @@ def ceiling(sku: Sku, nodes: int) -> float | None:
 
 
 def judge_floor(row: Row | None, floor: Floor | None) -> Finding | None:
-    """Whether a row reaches the floor for its size; None when it does."""
+    """The finding for a row below the floor for its size; None if it reaches the floor."""
     if row is None:
-        return None  # the missing table is a finding by itself
+        return None  # the missing table is a separate finding
     reached = f"{row.busbw_gbs:g} GB/s at {row.size} B"
     if floor is None:
         return Finding(Status.UNKNOWN, f"{reached}, but no floor is declared for this many nodes")
@@ -97,14 +97,14 @@ def judge_floor(row: Row | None, floor: Floor | None) -> Finding | None:
     least = floor.at(row.size)
     if least is None:
         return Finding(
-            Status.UNKNOWN, f"{reached}; the floor of {floor.busbw_gbs:g} GB/s is for {floor.size} B and more"
+            Status.UNKNOWN, f"{reached}; the floor of {floor.busbw_gbs:g} GB/s applies from {floor.size} B"
         )
     if row.busbw_gbs >= least:
         return None
     of_size = (
         f" for this size, {floor.busbw_gbs:g} from {floor.size} B on" if least != floor.busbw_gbs else ""
     )
-    return Finding(Status.FAIL, f"{reached} is under the floor of {least:g} GB/s{of_size} ({floor.source})")
+    return Finding(Status.FAIL, f"{reached} is below the floor of {least:g} GB/s{of_size} ({floor.source})")
 
 
 def _of_site(points: Mapping[int, float], nodes: int) -> float | None:

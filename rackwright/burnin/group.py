@@ -1,4 +1,4 @@
-"""The burn-in of nodes that are alike: idle, alone, together, and in pairs when something is slow."""
+"""The burn-in of identical nodes: idle, alone, together, and in pairs if something is slow."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Keep = Callable[[SkuGroup], object]
 
 
 class GroupRun:
-    """One group, its plan, and how it is measured."""
+    """One group, its plan, and its engine."""
 
     def __init__(
         self, cluster: Cluster, plan: Plan, measurer: Measurer, members: tuple[Node, ...], shell: RootShell
@@ -57,7 +57,7 @@ class GroupRun:
         self._nodes = tuple(node.name for node in members)
 
     def run(self, *, force_pairs: bool, keep: Keep) -> SkuGroup:
-        """Measure and judge; a workload manager or a head that does not answer makes it UNKNOWN."""
+        """Measure and judge; UNKNOWN if the workload manager or the head does not answer."""
         engine = self._measurer.engine
         group = SkuGroup(
             sku=self._members[0].sku.name,
@@ -81,12 +81,12 @@ class GroupRun:
             )
         if absent := self._absent() or not_ready(self._manager, group.nodes):
             shown = "; ".join(f"{node}: {state}" for node, state in sorted(absent.items()))
-            why = f"{len(absent)} of {len(group.nodes)} nodes are not ready, nothing was run: {shown}"
+            why = f"{len(absent)} of {len(group.nodes)} nodes are not ready, nothing ran: {shown}"
             return _against(group, Status.UNKNOWN, why)
         group = self._alone(group)
         if not self._members or (len(self._members) == 1 and len(self._all) > 1):
             left = fold(self._nodes) or "none"
-            why = f"the collectives were not run: nodes that are sound alone: {left} of {len(self._all)}"
+            why = f"the collectives did not run: only {left} of {len(self._all)} nodes are sound alone"
             return _against(group, Status.UNKNOWN, why)
         if self._plan.soak_hours is not None:
             group = self._soaked(group, self._plan.soak_hours, keep)
@@ -98,7 +98,7 @@ class GroupRun:
         return self._compared(replace(group, versions=versions))
 
     def _alone(self, group: SkuGroup) -> SkuGroup:
-        """Each node by itself; those that fail are left out of what follows."""
+        """Test each node alone; nodes that fail are left out of the later stages."""
         done = measure_alone(self._manager, self._cluster, self._members, self._plan, self._measurer.progress)
         group = replace(
             group,
@@ -152,7 +152,7 @@ class GroupRun:
         return group
 
     def _proven(self) -> tuple[tuple[Measurement, ...], list[Finding]]:
-        """The collectives over all nodes, and whether the first of them went over the declared RDMA devices."""
+        """Run the collectives over all nodes, and check that the first one used the declared RDMA devices."""
         plan, factor = self._plan, self._cluster.ssh.time_factor
         rails = {node.name: rails_of(self._cluster, node) for node in self._members}
         counted = len(self._nodes) > 1 and any(rails.values())
@@ -169,7 +169,7 @@ class GroupRun:
         return tuple(measurements), judge_counters(before, after, rails, table.largest.size)
 
     def _by_scope(self, group: SkuGroup) -> SkuGroup:
-        """The nodes of each unit by themselves, and each rail of it, where there are several units."""
+        """Measure each unit, and each rail of it, if there are several units."""
         if not self._plan.scopes:
             return group
         found = measure_scopes(self._measurer, self._cluster, self._members, self._plan)
@@ -212,7 +212,7 @@ class GroupRun:
         return floor_for(self._cluster, self._members[0].sku, len(self._members))
 
     def _absent(self) -> dict[str, str]:
-        """Nodes that do not answer; a workload manager takes minutes to notice a dead one."""
+        """Nodes that do not answer; the workload manager takes minutes to notice a dead node."""
         with side_by_side(ANSWERS_AT_ONCE) as executor:
             problems = executor.map(self._silence, self._nodes)
             return {node: why for node, why in zip(self._nodes, problems, strict=True) if why is not None}

@@ -1,4 +1,4 @@
-"""The last burn-in against earlier ones of the same nodes and versions: what fell by more than noise. Pure.
+"""Compares the last burn-in with earlier ones of the same nodes and versions, to find drops beyond noise. Pure.
 
 Median and median absolute deviation (MAD) of the earlier runs, because a mean follows a single bad run, and hides the next.
 """
@@ -15,16 +15,16 @@ from rackwright.boundary import printable
 from rackwright.model.ranges import fold
 
 RUNS = 20
-"""Earlier runs that are looked at."""
+"""Earlier runs to compare with."""
 LEAST_RUNS = 4
-"""Earlier runs with a figure; of fewer the spread is not known."""
+"""Fewest earlier runs with a figure; with fewer, the spread is unknown."""
 DEVIATIONS = 4.0
 """Standard deviations, estimated from the MAD; a run of a thousand nodes has thousands of figures, and all of them in
 noise alone should pass."""
 TO_SIGMA = 1.4826
 """The standard deviation of normal noise over its MAD."""
 LEAST_PERCENT = 5.0
-"""Of the median: a smaller change is not a regression, even where earlier runs were all alike; the handbook's bound of node against fleet."""
+"""Of the median: a smaller change is not a regression, even if all earlier runs were identical; the handbook's bound of node against fleet."""
 
 Figures = dict[str, float]
 
@@ -49,12 +49,12 @@ class Series:
     middle: float | None = None
     """Median of the earlier runs; None: too few."""
     limit: float | None = None
-    """What is beyond is a regression."""
+    """A figure beyond this is a regression."""
     regressed: bool = False
 
     @property
     def change_percent(self) -> float | None:
-        """Against the median."""
+        """Relative to the median."""
         return round(100 * (self.value / self.middle - 1), 1) if self.middle else None
 
 
@@ -70,7 +70,7 @@ class Compared:
     earlier_runs: int
     """Of the same nodes, engine and versions."""
     other_versions: int
-    """Runs of the same nodes that are left out, as something was of another version."""
+    """Runs of the same nodes that are left out because a version differs."""
 
     @property
     def regressions(self) -> tuple[Series, ...]:

@@ -1,6 +1,6 @@
-"""Halving of slow sets, with the rounds of disjoint runs that it takes. Pure, see culprit.py.
+"""Halves slow sets in rounds of disjoint runs. Pure, see culprit.py.
 
-The members are nodes (pairs below a leaf) or units (pairs across the spines); a hunt knows them by name alone.
+The members are nodes (pairs below a leaf) or units (pairs across the spines); a hunt only knows their names.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from rackwright.burnin.pairs import Pair
 from rackwright.burnin.runs import Reading, Run, Way
 
 DOUBT = 0.03
-"""A figure this near the limit is measured again; runs of the same nodes differ by a few percent."""
+"""A figure this close to the limit is measured again; runs of the same nodes vary by a few percent."""
 FASTER = 1.12
-"""Times the whole: a half that is this much faster does not hold the slowest fault."""
+"""Relative to the whole set: a half that is this much faster does not have the slowest fault."""
 
 Task = Generator[Run, Reading, None]
 Round = Generator[tuple[Run, ...], Sequence[Reading], None]
@@ -27,11 +27,11 @@ class _Slow:
 
     pairs: list[Pair]
     level: float | None
-    """GB/s of the slowest fault in them; None: not known."""
+    """GB/s of the slowest fault in them; None: unknown."""
     seen: bool = True
     """Whether exactly these pairs were slow in a run; False: concluded from other runs."""
     far: bool = False
-    """Whether members elsewhere may help: all that could be measured nearer was."""
+    """Whether members elsewhere may help, because everything closer has been measured."""
     task: Task = field(init=False)
     asks: Run | None = None
 
@@ -50,11 +50,11 @@ class Hunt:
         limit: float,
         accuse: Accuse,
     ) -> None:
-        """`pairs`: the pairs of nodes that a pair of members is; `peers`: members that may help to tell two apart."""
+        """`pairs`: the node pairs of a member pair; `peers`: members that may help to isolate one of two."""
         self._peers, self._pairs, self.way = peers, pairs, way
         self._slow, self._limit, self._accuse = slow, limit, accuse
         self._pool: list[Pair] = []
-        """Not known to be slow or fast."""
+        """Neither known to be slow nor fast."""
         self._lone: list[str] = []
         self._good: dict[str, None] = {}
         self._active: list[_Slow] = []
@@ -67,7 +67,7 @@ class Hunt:
 
     @property
     def open(self) -> list[tuple[str, ...]]:
-        """Sets that are slow and not yet divided, and members for whose runs there was no sound one."""
+        """Slow sets that are not yet divided, and members that lack a sound peer for a run."""
         slow = [
             tuple(member for pair in one.pairs for member in pair) for one in (*self._active, *self._stuck)
         ]
@@ -82,7 +82,7 @@ class Hunt:
         return None
 
     def run(self) -> Round:
-        """Until every member is sound, accused, or cannot be told apart."""
+        """Run until every member is sound, accused, or not separable."""
         while True:
             if self._active:
                 yield from self._step()
@@ -100,7 +100,7 @@ class Hunt:
     # rounds
 
     def _step(self) -> Round:
-        """One run for each slow set, as far as their nodes are disjoint; the others wait for the next round."""
+        """One run for each slow set whose nodes are disjoint from the others; the rest wait for the next round."""
         taken: set[str] = set()
         going = []
         for slow in self._active:
@@ -129,7 +129,7 @@ class Hunt:
         self._start(slow, self._narrow(slow))
 
     def _rest(self) -> Round:
-        """All that is unknown in one run: most often it is sound."""
+        """All unknown members in one run: usually they are sound."""
         pairs, self._pool = self._pool, []
         [reading] = yield (self._collective(pairs),)
         if self._doubted(reading):
@@ -141,7 +141,7 @@ class Hunt:
             self._clear(pairs)
 
     def _mix(self) -> Round:
-        """Nothing was fast yet: pair a slow pair's members with others until two are, else it stays a pair."""
+        """Nothing has been fast yet: pair the members of a slow pair with others until two are; else it stays a pair."""
         slow = self._stuck[0]
         others = [*(member for one in self._stuck[1:2] for member in one.pairs[0]), *self._lone[:2]]
         for pair in ((mine, other) for mine in slow.pairs[0] for other in others):
@@ -172,10 +172,10 @@ class Hunt:
             else:
                 self._pool += right
             slow.pairs, slow.level, slow.seen = left, part, True
-        yield from self._told_apart(slow)
+        yield from self._isolated(slow)
 
-    def _told_apart(self, slow: _Slow) -> Task:
-        """Which member of a slow pair it is."""
+    def _isolated(self, slow: _Slow) -> Task:
+        """Find the bad member of a slow pair."""
         [pair] = slow.pairs
         first, second = reversed(pair) if pair[0] in self._good else pair
         if second in self._good and slow.seen:  # a lone member beside a sound one
@@ -196,7 +196,7 @@ class Hunt:
         if one_is_slow or not slow.seen:
             reading = yield from self._measured([(second, helper)])
             both_are_slow = one_is_slow and self._slow(reading)
-            if both_are_slow:  # across the spines: that way may be the slow one
+            if both_are_slow:  # across the spines: that path may be the slow one
                 yield from self._accuse(pair, None, slow.level)
                 return
             if not self._slow(reading):
@@ -224,12 +224,12 @@ class Hunt:
         self._good |= dict.fromkeys(member for pair in pairs for member in pair)
 
     def _helper(self, but: Iterable[str], among: Iterable[str]) -> str | None:
-        """A sound member, other than some."""
+        """A sound member, except the given ones."""
         out = set(but)
         return next((member for member in among if member in self._good and member not in out), None)
 
     def _pair_the_lone(self) -> bool:
-        """Gives each lone member a sound peer; one without any peer a sound member elsewhere, or another such one."""
+        """Give each lone member a sound peer; without one, a sound member elsewhere, or another lone member."""
         waiting, self._lone = self._lone, []
         taken: set[str] = set()
         for member in waiting:

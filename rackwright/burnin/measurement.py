@@ -24,7 +24,7 @@ class Measurement:
 
     collective: str
     table: NcclTable | None
-    """None: the program printed nothing that can be read."""
+    """None: the output has no readable table."""
     findings: tuple[Finding, ...]
     output: str = field(repr=False, default="")
     """As it came back."""
@@ -32,7 +32,7 @@ class Measurement:
 
     @property
     def status(self) -> Status:
-        """PASS when there is a table and nothing was found against it."""
+        """PASS if there is a table without findings."""
         if self.table is None and not self.findings:
             return Status.UNKNOWN
         return worst(Counter([Status.PASS, *(finding.status for finding in self.findings)]))
@@ -52,7 +52,7 @@ class Measurement:
 
 
 def finite(value: Any) -> Any:  # noqa: ANN401 - plain data
-    """The same with None for figures that JSON cannot hold: a program prints nan where it measured nothing."""
+    """The same with None for values that JSON cannot represent: a program prints nan if it measured nothing."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):

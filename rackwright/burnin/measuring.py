@@ -1,4 +1,4 @@
-"""One collective on some nodes: run through the workload manager and judged, the floor excepted."""
+"""Runs one collective on some nodes through the workload manager and judges it, except for the floor."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rackwright.burnin.measurement import Measurement
 from rackwright.burnin.table import NcclTable, Unreadable, parse_nccl_tests
 from rackwright.model.ranges import fold
 from rackwright.status import Status
-from rackwright.workload.protocol import Manager, Step
+from rackwright.workload.protocol import JobStep, Manager
 
 Progress = Callable[[str], None]
 
@@ -39,18 +39,18 @@ class Measurer:
         return Measurer(self.engine, self.manager, self.progress, {**self._environment, **environment})
 
     def measure(self, collective: str, nodes: tuple[str, ...], smallest: int, largest: int) -> Measurement:
-        """Run one collective on some nodes; what its output lacks or contradicts is in the findings."""
+        """Run one collective on some nodes; problems with its output are in the findings."""
         self.progress(f"{collective} on {fold(nodes)}")
         step = self.engine.step(collective, nodes, smallest, largest)
         return self._run(step, self.engine.expectation(collective, nodes, smallest, largest), len(nodes))
 
     def measure_groups(self, collective: str, groups: Groups, smallest: int, largest: int) -> Measurement:
-        """The same within each of several groups of nodes side by side; the figures are those of the slowest."""
+        """The same within several groups of nodes in parallel; the figures are those of the slowest group."""
         step, expected = self.engine.side_by_side(collective, groups, smallest, largest)
         self.progress(f"{collective} within {len(groups)} groups of {fold(step.nodes)}")
         return self._run(step, expected, len(groups[0]))
 
-    def _run(self, step: Step, expected: Expectation, together: int) -> Measurement:
+    def _run(self, step: JobStep, expected: Expectation, together: int) -> Measurement:
         begun = time.monotonic()
         if self._environment:
             step = replace(step, environment={**step.environment, **self._environment})
@@ -70,7 +70,7 @@ class Measurer:
 
 
 def trouble_of(measured: Measurement) -> str | None:
-    """Why a measurement gives no sound figure, or None."""
+    """The reason why a measurement has no sound figure, or None."""
     against = [found.text for found in measured.findings if found.status in (Status.FAIL, Status.UNKNOWN)]
     if against:
         return "; ".join(against)

@@ -1,4 +1,4 @@
-"""Programs that every node runs by itself in one job; each line of the output begins with the name of its node."""
+"""Programs that every node runs separately in one job; each output line begins with the node's name."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from rackwright.model.cluster import Node
 from rackwright.model.interfaces import ProvidesCollectives
 from rackwright.model.settings import Burnin
 from rackwright.model.sku import Architecture
-from rackwright.workload.protocol import Step, gpus_of
+from rackwright.workload.protocol import JobStep, gpus_of
 
 _FIXED_PLACES = ("/usr/local/bin", "/opt/nccl-tests/build", "/usr/local/nccl-tests/build")
 
@@ -27,16 +27,16 @@ def no_nvidia(node: Node) -> str | None:
     if node.simulates_gpus:
         return "the GPUs are simulated by the lab"
     if gpus.architecture is Architecture.CDNA3:
-        return f"{gpus.model} is a GPU of AMD's, the program is NVIDIA's"
+        return f"{gpus.model} is an AMD GPU, and the program is NVIDIA's"
     return None
 
 
 def step_on_each(
     settings: Burnin, members: tuple[Node, ...], program: str, seconds: int, output_filter: str | None = None
-) -> Step:
+) -> JobStep:
     """One task on each node with all of its GPUs."""
     script = f'PATH="{search_path(members[0])}"; {{ {program}; }} 2>&1 | sed "s/^/$(hostname -s) /"'
-    return Step(
+    return JobStep(
         nodes=tuple(node.name for node in members),
         tasks_per_node=1,
         command=("sh", "-c", script),
@@ -57,6 +57,6 @@ def by_node(text: str) -> dict[str, str]:
 
 
 def last_output_line(text: str) -> str:
-    """What a program said last, for a person."""
+    """The last line of a program's output, for messages."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return printable(lines[-1], 120) if lines else "no output"

@@ -1,4 +1,4 @@
-"""Runs the pairs: rounds of disjoint pairs side by side, judged by the floor for their message size."""
+"""Runs the pairs: rounds of disjoint pairs in parallel, judged by the floor for their message size."""
 
 from __future__ import annotations
 

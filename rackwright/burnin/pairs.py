@@ -1,4 +1,4 @@
-"""Finding the bad node: disjoint pairs in rounds, every node with different partners. Pure."""
+"""Finds the bad node with rounds of disjoint pairs in which every node has different partners. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class PairFigure:
-    """What a pair reached; None where its run gave no sound figure."""
+    """The result of a pair; None if its run gave no sound figure."""
 
     nodes: Pair
     busbw_gbs: float | None
@@ -26,7 +26,7 @@ class PairFigure:
 
 @dataclass(frozen=True)
 class Triage:
-    """What the pairs say."""
+    """The verdict of the pair tests."""
 
     slowest: PairFigure | None
     """A pair without a figure counts as slower than any other."""

@@ -1,7 +1,7 @@
-"""Every node by itself before the fabric: an all-reduce over its own GPUs (or ranks), all nodes side by side.
+"""Tests every node alone before the fabric: an all-reduce over its GPUs (or ranks), on all nodes in parallel.
 
-One job a node, because nccl-tests run over many communicators (NCCL_TESTS_SPLIT) prints one mean for all of them,
-which names no node. A node that fails here is left out of what follows: one bad node would slow every collective.
+There is one job per node, because nccl-tests over many communicators (NCCL_TESTS_SPLIT) prints one mean for all of
+them. A node that fails here is left out of the later stages: one bad node would slow every collective.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from rackwright.ssh.side_by_side import side_by_side
 from rackwright.status import Status
 
 NODES_AT_ONCE = 32
-"""Jobs that the workload manager starts side by side; a thousand nodes are about thirty turns of half a minute."""
+"""Jobs that the workload manager starts in parallel; a thousand nodes are about thirty turns of half a minute."""
 FLEET_FRACTION = {"nccl-tests": 0.95, "mpi": 0.5}
 """Of the median of all nodes, where no floor is known. 5 % is the handbook's bound of node against fleet; ranks on
 CPUs share cores with all that runs there, so that only half is far from the others."""
 ENOUGH_TO_COMPARE = 3
-"""Nodes; of two that differ neither is known to be the bad one."""
+"""Nodes; if two differ, either may be the bad one."""
 
 
 @dataclass(frozen=True)
 class NodeFigure:
-    """What a node reached alone; None where its run gave no sound figure."""
+    """The result of a node alone; None if its run gave no sound figure."""
 
     node: str
     busbw_gbs: float | None
@@ -54,7 +54,7 @@ def out_of_scope(engine: Engine, members: tuple[Node, ...]) -> str | None:
     """Why no node can be measured alone, or None."""
     first = members[0]
     if len(members) < 2:
-        return "one node is what all nodes are"
+        return "there is only one node, so the collectives measure it"
     if first.mig:
         return f"the GPUs are divided by MIG ({', '.join(first.mig)}): instances do not reach each other over NVLink"
     if engine.ranks_per_node(1) < 2:
@@ -69,9 +69,9 @@ def measure_each(
     floor: Floor | None,
     stage: str = "alone",
 ) -> PerNode:
-    """All-reduce within each node from the smaller to the larger of `sizes`; a node that is slow has a second try.
+    """All-reduce within each node from the smaller to the larger of `sizes`; a slow node gets a second try.
 
-    The better of two counts: a broken node is slow twice, one that was busy once is not. Wrong values have no second try.
+    The better result counts: a broken node is slow twice, a busy one is not. Wrong values get no second try.
     """
     fraction = FLEET_FRACTION[measurer.engine.name]
     with side_by_side(NODES_AT_ONCE) as executor:
@@ -118,7 +118,7 @@ def judge_nodes(
     fraction: float,
     stage: str = "alone",
 ) -> PerNode:
-    """Nodes under the floor, or far under the others where there is no floor, by name."""
+    """Nodes below the floor, or far below the others if there is no floor, by name."""
     findings: list[Finding] = []
     left_out: list[str] = []
     known = [figure.busbw_gbs for figure, _, _ in measured if figure.busbw_gbs is not None]
@@ -135,13 +135,13 @@ def judge_nodes(
                 left_out += [figure.node] if under.status is Status.FAIL else []
         elif middle is not None and figure.busbw_gbs < fraction * middle:
             share = f"{100 * (1 - figure.busbw_gbs / middle):.0f} % below the median of {middle:g} GB/s"
-            said = f"{figure.node} {stage}: {figure.busbw_gbs:g} GB/s at {row.size} B, {share}"
+            below = f"{figure.node} {stage}: {figure.busbw_gbs:g} GB/s at {row.size} B, {share}"
             findings.append(
-                Finding(Status.FAIL, f"{said} (most {100 * (1 - fraction):.0f} %; no floor is declared)")
+                Finding(Status.FAIL, f"{below} (most {100 * (1 - fraction):.0f} %; no floor is declared)")
             )
             left_out.append(figure.node)
     if floor is None and middle is None and known:
-        few = "no floor of one node is declared, and fewer than three nodes have figures to compare"
-        findings.append(Finding(Status.OUT_OF_SCOPE, f"nodes {stage} are measured, not judged: {few}"))
+        few = "no floor for one node is declared, and fewer than three nodes have figures to compare"
+        findings.append(Finding(Status.OUT_OF_SCOPE, f"nodes {stage}: measured, not judged: {few}"))
     figures = tuple(figure for figure, _, _ in measured)
     return PerNode(figures, tuple(findings), tuple(left_out), floor)

@@ -1,4 +1,4 @@
-"""What ib_write_bw and ib_read_lat print for the rails of a pair, and what it says against them. Pure.
+"""Reads what ib_write_bw and ib_read_lat print for the rails of a pair, and judges it. Pure.
 
 Columns as in linux-rdma/perftest 6.29 (perftest_parameters.h RESULT_FMT_G and RESULT_FMT_LAT, read 2026-11-25).
 """
@@ -39,7 +39,7 @@ _LATENCY_ROW = re.compile(
 
 @dataclass(frozen=True)
 class PortFigure:
-    """What one rail of a pair reached, from the first node to the second."""
+    """The result of one rail of a pair, from the first node to the second."""
 
     nodes: Pair
     rail: int
@@ -76,7 +76,7 @@ class Asked:
 def judge_ports(
     text: str, pair: Pair, asked: Asked
 ) -> tuple[list[PortFigure], list[LatencyFigure], list[Finding]]:
-    """Rails under the floor, rails without a figure, without their GID, and impossible figures, by name."""
+    """Rails below the floor, without a figure, without their GID, or with impossible figures, by name."""
     said = by_node(text)
     client = said.get(pair[0].split(".")[0], "")
     printed, most = parse_perftest(client, pair, asked.way), 2.0 * asked.speed_gbps
@@ -93,7 +93,7 @@ def judge_ports(
         Finding(
             Status.FAIL,
             f"ib_write_bw: rail {one.rail} ({one.device}) of {where} reaches {one.gbps:g} Gb/s from {one.memory} "
-            f"memory, under the floor of {asked.floor.floor:g} ({asked.floor.source.text}, "
+            f"memory, below the floor of {asked.floor.floor:g} ({asked.floor.source.text}, "
             f"read {asked.floor.source.read.isoformat()})",
         )
         for one in figures
@@ -120,8 +120,8 @@ def _without_gid(said: dict[str, str]) -> list[Finding]:
     return [
         Finding(
             Status.FAIL,
-            f"ib_write_bw: rail {found[1]} ({found[2]}) of {node} has no RoCE v2 GID {found[3]}, which its declared "
-            "address gives it",
+            f"ib_write_bw: rail {found[1]} ({found[2]}) of {node} has no RoCE v2 GID {found[3]} for its declared "
+            "address",
         )
         for node, text in said.items()
         for line in text.splitlines()
@@ -172,7 +172,7 @@ def _rows(text: str) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
 
 
 def _lacks_time(row: re.Match[str]) -> bool:
-    """Whether perftest counted messages and could not tell how long they took.
+    """Whether perftest counted messages but could not measure how long they took.
 
     When it reports, it samples the frequency of its clock; where the samples disagree (r^2 under 0.9: a clock source that
     is slow to read, a machine under load), its option -F turns every rate into 0 (get_clock.c, print_report_bw).
@@ -181,7 +181,7 @@ def _lacks_time(row: re.Match[str]) -> bool:
 
 
 def _without_clock(text: str, where: str) -> dict[int, Finding]:
-    """By rail: perftest's clock failed, which says nothing about the port."""
+    """By rail: perftest's clock failed, which proves nothing about the port."""
     return {
         int(port[1]): Finding(
             Status.UNKNOWN,

@@ -1,8 +1,8 @@
-"""Every fabric port against the same port of a leaf peer and of a node across the spines: perftest, judged by floors.
+"""Tests every fabric port against the same port of a leaf peer and of a node across the spines, with perftest and floors.
 
 A leaf pair is two nodes below the same leaves, so that a figure is of two ports and one switch; a pair across the spines
 adds what is between leaf and spine. From host memory, and from the memory of the GPU beside the port where perftest is
-built with CUDA and dma-buf; the figure says which.
+built with CUDA and dma-buf; each figure records which.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from rackwright.model.types import NetworkPurpose
 from rackwright.render import render
 from rackwright.ssh.side_by_side import side_by_side
 from rackwright.status import Status
-from rackwright.workload.protocol import Manager, Step, gpus_of
+from rackwright.workload.protocol import JobStep, Manager, gpus_of
 
 PAIRS_AT_ONCE = 16
 SECONDS_EACH = 5
 START_SECONDS = 25
-"""For perftest to start and connect; times the time factor of slow machines."""
+"""Time for perftest to start and connect; multiplied by the time factor of slow systems."""
 CLOCK_TRIES = 3
 """Of a run whose time perftest could not measure; three take less than one may."""
 FIRST_PORT = 18515
@@ -36,7 +36,7 @@ FIRST_PORT = 18515
 
 @dataclass(frozen=True)
 class PortStage:
-    """What the stage found."""
+    """The findings of the stage."""
 
     figures: tuple[PortFigure, ...] = ()
     latencies: tuple[LatencyFigure, ...] = ()
@@ -84,7 +84,7 @@ def number_of_ports(cluster: Cluster, node: Node) -> int:
 
 
 def no_ports(cluster: Cluster, node: Node) -> str | None:
-    """Why ib_write_bw cannot run on a node like this one, or None."""
+    """The reason why ib_write_bw cannot run on a node like this one, or None."""
     if not number_of_ports(cluster, node):
         return f"SKU {node.sku.name} declares no fabric port"
     return "the ports are simulated by the lab" if node.simulates_gpus else None
@@ -161,8 +161,8 @@ def _speed(node: Node) -> int | None:
     return next((nic.speed_gbps for nic in node.sku.nics if nic.purpose is NetworkPurpose.FABRIC), None)
 
 
-def port_step(cluster: Cluster, pairs: Sequence[Pair], *, latency: bool = True) -> Step:
-    """The first node of each pair writes to the second, rail after rail, all pairs side by side."""
+def port_step(cluster: Cluster, pairs: Sequence[Pair], *, latency: bool = True) -> JobStep:
+    """The first node of each pair writes to the second, rail after rail, all pairs in parallel."""
     settings, factor = cluster.burnin, cluster.ssh.time_factor
     first = cluster.by_name[pairs[0][0]]
     near = [nic.near_gpus for nic in first.sku.nics if nic.purpose is NetworkPurpose.FABRIC]
@@ -187,7 +187,7 @@ def port_step(cluster: Cluster, pairs: Sequence[Pair], *, latency: bool = True) 
         gpus=[found[0] if found else rail for rail, found in enumerate(near)] if gpus else [],
     )
     runs = ports * (len(memories) + latency)
-    return Step(
+    return JobStep(
         nodes=tuple(node for pair in pairs for node in pair),
         tasks_per_node=1,
         command=("sh", "-c", script),
@@ -198,7 +198,7 @@ def port_step(cluster: Cluster, pairs: Sequence[Pair], *, latency: bool = True) 
 
 
 def _of_node(cluster: Cluster, name: str, server: str) -> dict[str, object]:
-    """What the script must know of one node: its peer, its devices by rail and their GIDs."""
+    """The script's input for one node: its peer, its devices by rail and their GIDs."""
     rails = rails_of(cluster, cluster.by_name[name])
     named = devices_of(cluster.burnin.nccl_env.get("NCCL_IB_HCA", ""))
     gids = [rail.gid for rail in rails]

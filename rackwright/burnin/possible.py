@@ -1,7 +1,7 @@
-"""The most that hardware could do, generously: a figure above it was not measured.
+"""A generous upper bound of the hardware: a figure above it was not measured.
 
-A node that is broken or taken over may print any bandwidth. What is far above its links is UNKNOWN and never a pass;
-what stays below looks like a measurement, so a node's figures are worth as much as that node.
+A broken or compromised node may print any bandwidth. A figure far above its links is UNKNOWN and never a pass. A figure
+below that looks like a measurement, so figures are only as trustworthy as the node.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def gemm_max(sku_floor: float | None) -> float:
 
 
 def impossible(what: str, value: float, most: float, unit: str) -> str:
-    """The sentence about such a figure."""
-    return f"{what} reads {value:g} {unit}, and this hardware could not do more than {most:g}: the figure is not used"
+    """The message about an impossible figure."""
+    return f"{what} reads {value:g} {unit}, more than the {most:g} that this hardware can reach: the figure is not used"
 
 
 def _pcie(sku: Sku) -> float:

@@ -1,4 +1,4 @@
-"""What a burn-in runs, by its profile."""
+"""The stages of a burn-in by profile."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rackwright.model.sku import Metric, Sku
 
 Profile = Literal["quick", "acceptance", "soak"]
 GEMM_SECONDS = 60
-"""Where the cluster file sets none: clocks and temperatures are level after about half a minute."""
+"""Default of the cluster file: clocks and temperatures settle after about half a minute."""
 SIZES = 8
 """From the largest message down to this part of it: four sizes, where the bandwidth is level."""
 QUICK_LARGEST = 8 * 2**30
@@ -28,7 +28,7 @@ class Plan:
     """Bytes."""
     largest: int
     alone_sizes: tuple[int, int]
-    """Bytes, smallest and largest, of a node by itself."""
+    """Bytes, smallest and largest, for a node alone."""
     diag_level: int
     """0: no diagnostic."""
     gemm_seconds: int
@@ -45,7 +45,7 @@ class Plan:
 
 
 def plan_of(settings: Burnin, engine: Engine, sku: Sku, profile: Profile | None, hours: float | None) -> Plan:
-    """The profile asked for, else the cluster file's."""
+    """The requested profile, else the cluster file's."""
     profile = profile or settings.profile
     largest = settings.max_bytes or engine.largest_default
     smallest = min(settings.min_bytes, largest)

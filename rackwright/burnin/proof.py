@@ -1,4 +1,4 @@
-"""Whether the data of a run went by RDMA, from the counters of the ports before and after it. Pure."""
+"""Checks that the data of a run went over RDMA, from the port counters before and after it. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def judge_counters(
     rails: Mapping[str, Sequence[Rail]],
     least_bytes: int,
 ) -> list[Finding]:
-    """FAIL where a node sent less than `least_bytes` over its declared devices, UNKNOWN where that is not counted.
+    """FAIL if a node sent less than `least_bytes` over its declared devices, UNKNOWN if that is not counted.
 
     `least_bytes` is one message: a node sends each of the largest messages at least once, in every algorithm.
     """
@@ -39,7 +39,7 @@ def judge_counters(
     if by_tcp:
         kind = next(rail.kind for mine in rails.values() for rail in mine)
         more = f" and {len(by_tcp) - NAMED_MAX} more" if len(by_tcp) > NAMED_MAX else ""
-        why = f"transport: {kind} is declared and RDMA was not used, one message is {least_bytes} B: "
+        why = f"transport: {kind} is declared, but RDMA was not used; one message is {least_bytes} B: "
         findings.append(Finding(Status.FAIL, why + "; ".join(by_tcp[:NAMED_MAX]) + more))
     if unread:
         shown = next(iter(unread.values()))
@@ -52,7 +52,7 @@ def judge_counters(
 def sent_by_rdma(
     before: NodeState | None, after: NodeState | None, rails: Sequence[Rail]
 ) -> tuple[int | None, str]:
-    """Bytes that left a node by its declared devices meanwhile; None with the reason where they are not counted."""
+    """Bytes that a node sent over its declared devices; None with the reason if they are not counted."""
     if before is None or after is None:
         return None, "they were not read"
     if before.problem is not None or after.problem is not None:
@@ -61,7 +61,7 @@ def sent_by_rdma(
     for rail in rails:
         then, now = before.devices.get((rail.device, rail.port)), after.devices.get((rail.device, rail.port))
         if then is None or now is None:
-            return None, f"there is no device {rail.device} with a port {rail.port}"
+            return None, f"the node has no device {rail.device} with a port {rail.port}"
         first, last = then.sent_bytes, now.sent_bytes
         if first is None or last is None:
             return None, f"{rail.device} counts neither port_xmit_data nor sent_pkts"
@@ -70,7 +70,7 @@ def sent_by_rdma(
 
 
 def _instead(before: Mapping[str, NodeState], after: Mapping[str, NodeState], node: str) -> str:
-    """The interface that sent most meanwhile."""
+    """The interface that sent the most."""
     sent = {
         name: now.counts.get("tx_bytes", 0) - before[node].interfaces[name].counts.get("tx_bytes", 0)
         for name, now in after[node].interfaces.items()

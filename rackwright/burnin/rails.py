@@ -1,4 +1,4 @@
-"""Which RDMA device is which rail of a node, and which nodes are below the same leaves: from the declaration alone."""
+"""Maps RDMA devices to rails and nodes to leaves, from the declaration alone."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def mapped_gid(address: IPv4Address) -> str:
 
 
 def rails_of(cluster: Cluster, node: Node) -> tuple[Rail, ...]:
-    """Those on RDMA networks for jobs, network by network; empty where no role declares the devices of the node."""
+    """Rails on RDMA networks for jobs, by network; empty if no role declares the node's devices."""
     role = node.offers(DeclaresHcas)
     if role is None:
         return ()

@@ -1,4 +1,4 @@
-"""Whether the workload manager could start a job on nodes now."""
+"""Waits until the workload manager can start a job on nodes."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import time
 from rackwright.workload.protocol import Manager
 
 PATIENCE_SECONDS = 30
-"""How long nodes may take to become free: the job before may still be in its epilog."""
+"""Time for nodes to become free: the previous job may still be in its epilog."""
 
 
 def not_ready(
     manager: Manager, nodes: tuple[str, ...], patience_seconds: float | None = None
 ) -> dict[str, str]:
-    """Nodes that do not become free within the time (None: PATIENCE_SECONDS), with the state they are in.
+    """Nodes that do not become free within the time (None: PATIENCE_SECONDS), with their state.
 
-    Does not wait where the state of a node changes by an operator alone (down, drained, ...).
+    Does not wait for a state that only an operator changes (down, drained, ...).
     """
     patience = PATIENCE_SECONDS if patience_seconds is None else patience_seconds
     deadline = time.monotonic() + patience

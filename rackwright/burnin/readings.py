@@ -1,4 +1,4 @@
-"""What the health probe reads of every node during a soak: temperatures, throttling, and failures that are new."""
+"""Readings of the health probe on every node during a soak: temperatures, throttling, and new failures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rackwright.status import Status
 
 GPUS_MAX = 128
 HARD = ("hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown")
-"""Clocks held down by the board itself; sw_power_cap is normal under this load."""
+"""Throttle reasons of the board; sw_power_cap is normal under this load."""
 
 
 @dataclass(frozen=True)
@@ -68,10 +68,10 @@ def judge_readings(readings: tuple[Reading, ...]) -> list[Finding]:
             if (node, check) not in seen:
                 findings.append(Finding(Status.FAIL, f"{node}: {check}: {evidence} ({when})"))
             seen.add((node, check))
-        for told in reading.throttled:
-            if (told, "throttle") not in seen:
-                findings.append(Finding(Status.FAIL, f"{told} holds the clocks down ({when})"))
-            seen.add((told, "throttle"))
+        for reason in reading.throttled:
+            if (reason, "throttle") not in seen:
+                findings.append(Finding(Status.FAIL, f"{reason} throttles the clocks ({when})"))
+            seen.add((reason, "throttle"))
     unread = Counter(node for reading in readings for node, _ in reading.unread)
     reasons = {node: why for reading in readings for node, why in reading.unread}
     for node, times in unread.items():

@@ -1,4 +1,4 @@
-"""What a burn-in found."""
+"""The report of a burn-in."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Previous:
 
 @dataclass(frozen=True)
 class SkuGroup:
-    """Nodes of one SKU and MIG layout: they are measured together and judged by one floor."""
+    """Nodes of one SKU and MIG layout, measured together and judged by one floor."""
 
     sku: str
     engine: str
@@ -47,7 +47,7 @@ class SkuGroup:
     ranks: int
     floor: Floor | None
     findings: tuple[Finding, ...]
-    """Against the group as a whole: nodes that are not idle, a floor that is missed."""
+    """Findings about the whole group: nodes that are not idle, a missed floor."""
     measurements: tuple[Measurement, ...] = ()
     gemm: tuple[GpuFigure, ...] = ()
     """Each GPU's matrix product, where the cluster file or the profile asks for it."""
@@ -56,7 +56,7 @@ class SkuGroup:
     latencies: tuple[LatencyFigure, ...] = ()
     """ib_read_lat, rail by rail."""
     per_node: tuple[NodeFigure, ...] = ()
-    """What each node reached alone; not measured where that is out of scope."""
+    """Results of each node alone; empty if out of scope."""
     loopback: tuple[NodeFigure, ...] = ()
     """What each node reached alone through its network ports."""
     left_out: tuple[str, ...] = ()
@@ -73,7 +73,7 @@ class SkuGroup:
 
     @property
     def status(self) -> Status:
-        """The worst of its findings and measurements; UNKNOWN when nothing was measured."""
+        """The worst of its findings and measurements; UNKNOWN if nothing was measured."""
         if not self.measurements:
             return worst(Counter(finding.status for finding in self.findings))
         statuses = [finding.status for finding in self.findings]
@@ -153,7 +153,7 @@ class BurninReport:
 
     @property
     def exit_code(self) -> ExitCode:
-        """0 clean, 3 a floor or a check failed, 4 something is unknown."""
+        """Exit status: 0 clean, 3 a floor or a check failed, 4 something is UNKNOWN."""
         decided = {Status.FAIL: ExitCode.CHECK_FAILED, Status.UNKNOWN: ExitCode.UNKNOWN}
         return decided.get(self.status, ExitCode.CLEAN)
 

@@ -38,7 +38,7 @@ def burnin(
 
     `nodes` is a NodeSet expression of workers (None: all). `pairs` tests pairs of nodes even where no floor is
     missed; `ranks_per_node` is for the mpi engine; `profile` and `hours` win over the cluster file's. Raises
-    BurninError when the declaration cannot be run; what the workload manager or a node does is in the report.
+    BurninError when the declaration cannot be run; failures of the workload manager or a node are in the report.
     """
     groups = _alike(cluster, nodes)
     engines = [_engine(cluster, members[0], ranks_per_node) for members in groups]
@@ -61,7 +61,7 @@ def burnin(
         manager = manager_of(cluster, reached)
         if manager is None:
             raise BurninError(
-                f"No role of cluster {cluster.name} runs a workload manager, through which burn-in runs its jobs."
+                f"Burn-in runs its jobs through a workload manager, and no role of cluster {cluster.name} runs one."
             )
         for engine, members in zip(engines, groups, strict=True):
             plan = plan_of(cluster.burnin, engine, members[0].sku, profile, hours)
@@ -86,7 +86,7 @@ def _alike(cluster: Cluster, nodes: str | None) -> list[tuple[Node, ...]]:
     chosen = cluster.holding(NodeRole.WORKER) if nodes is None else pick(cluster, nodes)
     others = [node.name for node in chosen if not node.holds(NodeRole.WORKER)]
     if others or not chosen:
-        named = f"{fold(others)} is not a worker" if others else "There is no worker"
+        named = f"{fold(others)} is not a worker" if others else "There are no workers"
         raise BurninError(f"{named} of cluster {cluster.name}; burn-in runs on workers.")
     groups: dict[object, tuple[Node, ...]] = {}
     for node in chosen:

@@ -1,4 +1,4 @@
-"""What the search for a culprit asks for and gets: runs, readings, culprits. Pure data."""
+"""Data of the search for a culprit: runs, readings, culprits."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Literal
 from rackwright.burnin.pairs import Pair
 
 Way = Literal["leaf", "spine"]
-"""Whether the nodes of a pair are below the same leaves, or what they exchange crosses the spines."""
+"""Whether the nodes of a pair are below the same leaves, or their traffic crosses the spines."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """One job: disjoint pairs side by side."""
+    """One job: disjoint pairs in parallel."""
 
     kind: Literal["collective", "ports"]
     """`collective`: all-reduce within each pair, of which the slowest pair's figure comes back; `ports`: ib_write_bw on
@@ -31,7 +31,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Reading:
-    """What a run reached."""
+    """The result of a run."""
 
     figure: float | None = None
     """GB/s of the slowest pair; None: no sound figure, which counts as slow."""
@@ -42,12 +42,12 @@ class Reading:
 
 @dataclass(frozen=True)
 class Culprit:
-    """The smallest set that explains what was slow."""
+    """The smallest set that explains the slow runs."""
 
     kind: Literal["node", "rail", "uplinks"]
     """`node`: none of its rails alone; `rail`: one port of a node with its cable; `uplinks`: between leaf and spines."""
     nodes: tuple[str, ...]
-    """The node; two where no third node could tell them apart. Of `uplinks` the nodes below the leaves."""
+    """The node; two if no third node could isolate one. For `uplinks`, the nodes below the leaves."""
     rails: tuple[int, ...]
     """The slow rails; empty: of a node all or none, or not measured by rail."""
     reached: float | None
@@ -55,18 +55,18 @@ class Culprit:
     of: float
     """GB/s under which a run is slow."""
     units: tuple[int, ...] = ()
-    """Of `uplinks`: whose leaves; two where no third unit could tell them apart."""
+    """For `uplinks`: the units of the leaves; two if no third unit could isolate one."""
     by_rail: bool = False
     """Whether ib_write_bw gave figures of its rails."""
 
 
 @dataclass(frozen=True)
-class Step:
+class SearchStep:
     """One run of the search, as the document keeps it."""
 
     number: int
     round: int
-    """Runs of one round are of disjoint nodes and go side by side."""
+    """Runs of one round are of disjoint nodes and run in parallel."""
     run: Run
     reading: Reading
     slow: bool
@@ -79,11 +79,11 @@ class Found:
     culprits: tuple[Culprit, ...] = ()
     unresolved: tuple[tuple[str, ...], ...] = ()
     """Sets of nodes that were slow and that no further run divided."""
-    steps: tuple[Step, ...] = ()
+    steps: tuple[SearchStep, ...] = ()
     limit: float | None = None
     """GB/s under which a run is slow; None: not even the first runs gave a figure."""
     stopped: str = ""
-    """Why before its end."""
+    """Why it ended early."""
 
 
 def slow_rails(

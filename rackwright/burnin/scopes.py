@@ -1,7 +1,7 @@
 """Collectives within each unit of nodes below the same leaves, and on each rail of it, before all nodes together.
 
-What is slow here needs no spine. Judged by the floor of that number of nodes; where none is known, a unit is compared
-with the others of its size. Rails alone have no published floor, and are compared with the others likewise.
+A fault here does not involve the spines. Judged by the floor of that number of nodes; if none is known, a unit is compared
+with others of its size. Single rails have no published floor and are compared in the same way.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Scope = Literal["unit", "leaf"]
 
 @dataclass(frozen=True)
 class ScopeFigure:
-    """What a unit reached."""
+    """The result of a unit."""
 
     scope: Scope
     """`unit`: its nodes together; `leaf`: each rail of it by itself, the figure that of the slowest."""
@@ -51,7 +51,7 @@ class Scopes:
 
 
 def measure_scopes(measurer: Measurer, cluster: Cluster, members: tuple[Node, ...], plan: Plan) -> Scopes:
-    """Every unit with at least two nodes, all of them side by side; one unit is what all nodes are."""
+    """Measure every unit of at least two nodes in parallel; a single unit equals all nodes and is skipped."""
     units = [unit for unit in units_of(cluster, members) if len(unit) > 1]
     if len(units) < 2:
         return Scopes()

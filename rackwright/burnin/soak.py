@@ -1,8 +1,8 @@
-"""Hours of the same load: every round is judged, the health probe reads every node meanwhile, drift is reported.
+"""Hours of the same load: judges every round, reads the health of every node, and reports drift.
 
 A round is one all-reduce and, on GPUs, one matrix product. The probe runs while the matrix product (or the
-all-reduce) does, so that temperatures and throttling are those under load. What was measured before an
-interruption is kept: the report is stored after every reading.
+all-reduce) does, so that temperatures and throttling are those under load. Results before an interruption are
+kept: the report is stored after every reading.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PAUSE_SECONDS = 30
 GIVE_UP_AFTER = 5
 """Rounds in a row without a figure."""
 DRIFT_PERCENT = 5.0
-"""The handbook's bound of node against fleet; a whole fabric that loses as much in hours gets hot or wears links out."""
+"""The handbook's bound of node against fleet; a fabric that loses as much in hours has heat or link problems."""
 GEMM_PERCENT = 7.0
 """As alone.STRAGGLER_PERCENT, here of a GPU against its own first round."""
 _FIGURE = re.compile(r"\d+(?:\.\d+)?(?= (?:GB/s|TFLOPS|B|%))|\d+\.\d+")
@@ -60,14 +60,14 @@ class Sample:
 
 @dataclass(frozen=True)
 class Soak:
-    """What a soak measured until it ended."""
+    """The results of a soak."""
 
     hours_asked: float
     hours: float
     samples: tuple[Sample, ...]
     readings: tuple[Reading, ...]
     ended: str = ""
-    """Why before its time; empty: it ran to its end."""
+    """Why it ended early; empty: it ran to its end."""
     drift_percent: float | None = None
     """The median of the last quarter of the rounds against that of the first; None with fewer than eight."""
 
@@ -101,12 +101,12 @@ class Soaking:
         """The last all-reduce with a table."""
 
     def run(self) -> tuple[Soak, tuple[Finding, ...]]:
-        """Rounds until the time is over; Ctrl-C and a workload manager that stops answering end it early."""
+        """Run rounds until the time is over; Ctrl-C or a workload manager that stops answering end it early."""
         ended = ""
         try:
             self._readings.append(
                 self._load.read()
-            )  # a check that fails already is not an effect of the load
+            )  # a check that already fails is not an effect of the load
             ended = self._rounds()
         except KeyboardInterrupt:
             ended = "interrupted"

@@ -1,4 +1,4 @@
-"""Burn-ins that were run, for comparison with the next."""
+"""Stored burn-ins, for comparison with the next."""
 
 from __future__ import annotations
 

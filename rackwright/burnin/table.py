@@ -1,4 +1,4 @@
-"""What nccl-tests prints, read into types. Pure: text in, table out, nothing judged here.
+"""Parses the output of nccl-tests. Pure: text in, table out, nothing is judged here.
 
 Reads the text output (with the labels mpirun and `srun -l` put before lines) and the JSON that
 `-J FILE` writes. The `mpi` engine prints the same columns and is read by the same function.
@@ -6,7 +6,7 @@ Format as in NVIDIA/nccl-tests src/util.cu (2.19): size, count, type, redop, roo
 algbw, busbw, #wrong out of place and the same four in place. rccl-tests -M (ROCm/rccl-tests#151)
 adds algo, proto and nchannels. Published copies often lose the `#` that begins lines, so it may be absent.
 "Reducing maxBytes to N due to memory limitation" has the same words from 2.13 to 2.19.6 (src/common.cu, read
-2026-11-23); the JSON does not say it. Before 2.13.0 (commit 51af557) only the columns a collective needs
+2026-11-23); the JSON omits it. Before 2.13.0 (commit 51af557) only the columns a collective needs
 are there, and `error` is the largest deviation: the tool counts one that is above a tolerance.
 """
 
@@ -45,7 +45,7 @@ _VERSIONS = (
 
 
 class Unreadable(ValueError):  # noqa: N818 - reads as the sentence it is
-    """The text is no output of nccl-tests, or of a version whose columns mean something else."""
+    """The text is not output of nccl-tests, or is from a version with different columns."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class NcclTable:
     """One run of one collective."""
 
     collective: str | None
-    """As the program calls itself, e.g. `all_reduce_perf`; older versions do not say."""
+    """The program's name, e.g. `all_reduce_perf`; older versions do not print it."""
     hosts: tuple[str, ...]
     """Host of each rank, by rank; empty when the output does not list them."""
     rows: tuple[Row, ...]
@@ -92,11 +92,11 @@ class NcclTable:
     """From the footer; None when the output ends before it."""
     average_busbw_gbs: float | None
     validated: bool | None
-    """Whether the run checked values; None when it does not say."""
+    """Whether the run checked values; None if the output does not show it."""
     reduced_to: int | None = None
-    """Bytes: the largest size the program lowered itself to, as its buffers do not fit the GPU memory."""
+    """Bytes: the largest size after the program reduced it because its buffers do not fit the GPU memory."""
     malformed: tuple[str, ...] = ()
-    """Lines that begin like a row and are none."""
+    """Lines that begin like a row but do not parse."""
     versions: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -142,7 +142,7 @@ def _parse_text(text: str) -> NcclTable:
         versions=_versions(lines),
     )
     if not (table.rows or table.malformed or table.complete or starting):
-        raise Unreadable("there is no output of nccl-tests in it")
+        raise Unreadable("it has no nccl-tests output")
     return table
 
 
@@ -178,7 +178,7 @@ def _row(match: re.Match[str]) -> Row:
 def _old_row(match: re.Match[str], ranks: int) -> Row:
     """A row whose error is a deviation; one above the tool's tolerance is a wrong value.
 
-    The tolerance grows with the ranks: of a run that does not list them only the tool's own count says.
+    The tolerance grows with the ranks; if the output does not list them, only the tool's count is used.
     """
     tolerance = _OLD_TOLERANCES.get(match[3], 0.0) * (ranks - 1) if ranks else math.inf
     errors = (
@@ -215,14 +215,14 @@ def _parse_json(text: str) -> NcclTable:
     try:
         document = read_json(text)
         if not isinstance(document, dict):
-            raise Unreadable("the JSON is no document of nccl-tests")
+            raise Unreadable("the JSON is not from nccl-tests")
         return _from_document(document)
     except (KeyError, TypeError, AttributeError) as error:
-        raise Unreadable(f"the JSON lacks what nccl-tests writes: {printable(str(error), 200)}") from error
+        raise Unreadable(f"the JSON lacks a field of nccl-tests: {printable(str(error), 200)}") from error
     except Unreadable:
         raise
     except ValueError as error:
-        raise Unreadable(f"the JSON is broken off or malformed: {printable(str(error), 200)}") from error
+        raise Unreadable(f"the JSON is truncated or malformed: {printable(str(error), 200)}") from error
 
 
 def _from_document(document: dict[str, Any]) -> NcclTable:

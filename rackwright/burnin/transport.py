@@ -1,4 +1,4 @@
-"""Which way the data went, from what NCCL says with NCCL_DEBUG=INFO."""
+"""Finds the data path in NCCL's log with NCCL_DEBUG=INFO."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Transports:
     connections: dict[str, int]
 
     def judge(self, declared: str) -> tuple[Status, str] | None:
-        """None when every connection is of the declared transport, else a status and a sentence."""
+        """None if every connection uses the declared transport, else a status and a message."""
         wanted = tuple(declared.strip("/").split("/"))
         if not self.connections:
             return Status.UNKNOWN, f"the log does not show the transport; {declared} is declared"
@@ -49,7 +49,7 @@ def parse_transports(text: str) -> Transports:
     found: Counter[str] = Counter()
     for line in text.splitlines():
         if len(line) > LINE_MAX_CHARACTERS:
-            continue  # the pattern would take minutes for a long one
+            continue  # the pattern takes minutes on a long line
         if match := _CHANNEL.search(line):
             gdr = "GDRDMA" in match[2].split("/")
             found[f"NET/{match[1]}/GDRDMA" if gdr else f"NET/{match[1]}"] += 1
@@ -70,7 +70,7 @@ def parse_devices(text: str) -> dict[str, frozenset[str]]:
 
 
 def judge_devices(text: str, nodes: Sequence[str], meant: Sequence[str]) -> list[Finding]:
-    """FAIL where NCCL found other devices than those meant on a node, UNKNOWN where its log does not list them."""
+    """FAIL if NCCL found other devices than intended on a node, UNKNOWN if its log does not list them."""
     found = parse_devices(text)
     silent = [node for node in nodes if node.split(".")[0] not in found]
     findings = []

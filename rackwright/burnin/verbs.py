@@ -1,4 +1,4 @@
-"""How MPI is told to use the declared RDMA devices. Pure."""
+"""Settings that make MPI use the declared RDMA devices. Pure."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What roles claim of their nodes: checks, and the claims that many roles share."""
+"""Claims that roles make about their nodes: checks, and the claims that several roles share."""

@@ -1,4 +1,4 @@
-"""What roles claim of users and groups, read with the facts that the deploy acts on."""
+"""Claims about users and groups, read with the facts that the deploy acts on."""
 
 from __future__ import annotations
 
@@ -34,6 +34,6 @@ def entry(context: CheckContext[RoleOptions], database: str, name: str) -> list[
     if result.rc == _NO_SUCH_KEY:
         return None
     if result.rc != 0 or ":" not in result.stdout:
-        said = result.stderr.strip() or f"status {result.rc}, {result.stdout.strip()[:40]!r}"
-        raise Undetermined(f"`getent {database} {name}` cannot be read: {said}")
+        printed = result.stderr.strip() or f"status {result.rc}, {result.stdout.strip()[:40]!r}"
+        raise Undetermined(f"`getent {database} {name}` cannot be read: {printed}")
     return str(result.stdout).strip().split(":")

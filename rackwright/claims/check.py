@@ -1,9 +1,9 @@
-"""Checks: what a role claims to be true of a node, and the five things a result can be.
+"""Checks: the claims of a role about a node, and the five possible results.
 
-A check is a function of a `CheckContext`. It returns evidence (a short string) when the claim
-holds, and says otherwise by raising: `Failed` (or a plain AssertionError) when the claim is false,
-`Warned` when it holds with a reservation, `Undetermined` when it could not be found out. Any other
-exception, a missing tool and a timeout count as UNKNOWN: not knowing is never a pass.
+A check is a function of a `CheckContext`. It returns evidence (a short string) if the claim holds,
+and otherwise raises: `Failed` (or a plain AssertionError) if the claim is false, `Warned` if it holds
+with a reservation, `Undetermined` if that could not be determined. Any other exception, a missing
+tool and a timeout count as UNKNOWN: an unknown state is never a pass.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Warned(Exception):  # noqa: N818
 
 
 class Undetermined(Exception):  # noqa: N818
-    """Whether the claim holds could not be found out."""
+    """Whether the claim holds could not be determined."""
 
 
 class NotInScope(Exception):  # noqa: N818
@@ -56,7 +56,7 @@ _NO_SUCH_COMMAND = (126, 127)
 _SIDE_BY_SIDE = 16
 OptionsT_co = TypeVar("OptionsT_co", bound=RoleOptions, covariant=True)
 _Item = TypeVar("_Item")
-_Told = TypeVar("_Told")
+_Result = TypeVar("_Result")
 _State_co = TypeVar("_State_co", covariant=True)
 
 
@@ -69,7 +69,7 @@ class Fact(Protocol[_State_co]):
 
 @dataclass(frozen=True)
 class CheckContext(Generic[OptionsT_co]):
-    """Everything a check function may look at; `options` are those that the deploy got.
+    """Everything a check function may use; `options` are the same as the deploy's.
 
     `host` is the testinfra host of `node` (root rights), `on(name)` that of any other node, for
     checks that cross nodes.
@@ -89,11 +89,11 @@ class CheckContext(Generic[OptionsT_co]):
         """
         result = (host or self.host).run(command, *args)
         if result.rc in _NO_SUCH_COMMAND:
-            said = last_line("", result.stderr) if result.stderr.strip() else "not found"
-            raise Undetermined(f"{self._of(host)}cannot run `{command.split()[0]}`: {said}")
+            printed = last_line("", result.stderr) if result.stderr.strip() else "not found"
+            raise Undetermined(f"{self._of(host)}cannot run `{command.split()[0]}`: {printed}")
         if result.rc != 0:
-            said = last_line(result.stdout, result.stderr)
-            raise Undetermined(f"{self._of(host)}`{_shown(command, args)}` exited {result.rc} saying: {said}")
+            printed = last_line(result.stdout, result.stderr)
+            raise Undetermined(f"{self._of(host)}`{_shown(command, args)}` exited {result.rc}: {printed}")
         return str(result.stdout)
 
     def fact(
@@ -104,10 +104,10 @@ class CheckContext(Generic[OptionsT_co]):
         may_be_empty: bool = False,
         **arguments: Any,  # noqa: ANN401
     ) -> _State_co:
-        """What a fact of rackwright.facts reads, as the deploy reads it: same command, same parser.
+        """The value of a fact of rackwright.facts, read as the deploy reads it: same command, same parser.
 
-        Raises Undetermined when its command fails or prints what cannot be read, and when it prints nothing:
-        a tool may be missing. `may_be_empty`: that was checked, and no output is an answer.
+        Raises Undetermined if its command fails or prints something unreadable, and also if it prints nothing,
+        because a tool may be missing. `may_be_empty`: empty output is a valid answer.
         """
         asked = fact()
         command = asked.command(*args, **arguments)
@@ -119,12 +119,14 @@ class CheckContext(Generic[OptionsT_co]):
             )
         try:
             return asked.process(lines)
-        except Exception as error:  # an AssertionError too: that its parser gives up says nothing of the node
+        except (
+            Exception
+        ) as error:  # also an AssertionError: a parser that fails proves nothing about the node
             why = printable(f"{type(error).__name__}: {error}", 200)
             raise Undetermined(f"{self._of(host)}{fact.__name__} cannot be read: {why}") from error
 
     def json(self, command: str, *args: str, host: TestinfraHost | None = None) -> Any:  # noqa: ANN401
-        """Run a command that prints JSON; Undetermined when what it prints is not JSON."""
+        """Run a command that prints JSON; raises Undetermined for other output."""
         text = self.output(command, *args, host=host)
         try:
             return read_json(text)
@@ -134,21 +136,21 @@ class CheckContext(Generic[OptionsT_co]):
             ) from error
 
     def _of(self, host: TestinfraHost | None) -> str:
-        """The name of another node than the check's own, to begin a message with."""
+        """The prefix of a message about another node than the check's."""
         name = getattr(getattr(host, "backend", None), "hostname", None) if host is not None else None
         return f"{name}: " if isinstance(name, str) and name != self.node.name else ""
 
 
 def _shown(command: str, args: tuple[str, ...]) -> str:
-    """The command as it ran; as it is written here where that is a script."""
+    """The command as it ran; a script is shown as written here."""
     whole = command % tuple(map(quote, args)) if args else command
     return whole if len(whole) <= _SHOWN and whole.isprintable() else command
 
 
-def each(function: Callable[[_Item], _Told], items: Iterable[_Item]) -> list[_Told]:
-    """`function` of every item, side by side: for checks that ask every node of a cluster.
+def each(function: Callable[[_Item], _Result], items: Iterable[_Item]) -> list[_Result]:
+    """Call `function` for every item in parallel, for checks that query every node of a cluster.
 
-    In the items' order. Raises what the first of them in that order raised, when all have ended.
+    Returns results in the items' order. After all have ended, raises the first exception in that order.
     """
     todo = [(copy_context(), item) for item in items]  # the check's time limit goes with it
     with ThreadPoolExecutor(max(1, min(_SIDE_BY_SIDE, len(todo)))) as pool:
@@ -157,7 +159,7 @@ def each(function: Callable[[_Item], _Told], items: Iterable[_Item]) -> list[_To
 
 
 def fail(message: str) -> NoReturn:
-    """Say that the claim is false."""
+    """Report that the claim is false."""
     raise Failed(message)
 
 
@@ -167,7 +169,7 @@ CheckFunction = Callable[[Any], str | None]
 
 @dataclass(frozen=True)
 class Check:
-    """One claim a role makes. `name` is the claim itself: "slurmd is running".
+    """One claim of a role. `name` is the claim itself: "slurmd is running".
 
     scope "node": runs on every node of the role; "cluster": runs once, on the primary head, and
     may look at other nodes. `needs`: capabilities without which it is OUT OF SCOPE.
@@ -182,7 +184,7 @@ class Check:
     settle_seconds: int = 0
     timeout_seconds: int = 60
     applies: Callable[[Node, Any], bool] | None = None
-    """(node, options) -> whether the claim is made of this node at all."""
+    """(node, options) -> whether the claim applies to this node."""
     in_service: bool = False
     """It runs a job on the node, which a workload manager refuses while the node is drained."""
     live: bool = False
@@ -191,7 +193,7 @@ class Check:
 
 @dataclass(frozen=True)
 class CheckResult:
-    """What one check found on one node ("cluster" checks name the primary head)."""
+    """The result of one check on one node ("cluster" checks name the primary head)."""
 
     role: str
     check: str
@@ -206,4 +208,4 @@ def worst(results: Mapping[Status, int]) -> Status:
     for status in (Status.FAIL, Status.UNKNOWN, Status.WARN, Status.PASS):
         if results.get(status):
             return status
-    return Status.UNKNOWN  # nothing was checked: nothing is known
+    return Status.UNKNOWN  # without a check nothing is known

@@ -1,4 +1,4 @@
-"""What all roles that run containers claim of a node."""
+"""Claims of all roles that run containers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def has_registry_files(node: Node, options: PullingOptions) -> bool:
 def registries_hold(
     context: CheckContext[PullingT], logins: str, content: Callable[[Callable[[str], str]], str | None]
 ) -> str:
-    """Certificates of registries are as declared, and root's logins, which only root can read."""
+    """Registry certificates and root's logins are as declared, and only root can read the logins."""
     certificates = context.options.ca_files(context.cluster)
     as_rendered(context, certificates)
     links = trusts_site_registries(context)
@@ -43,7 +43,7 @@ def registries_hold(
 
 
 def trusts_site_registries(context: CheckContext[PullingT]) -> int:
-    """The runtime finds the site's CA for each registry of the cluster that has its certificate; how many."""
+    """The runtime finds the site's CA for each registry of the cluster with a certificate from it; returns their number."""
     links = context.options.trust_links(context.cluster, context.node)
     for path, target in links.items():
         links_to(context, path, target)

@@ -1,4 +1,4 @@
-"""What roles claim of programs that serve metrics."""
+"""Claims about programs that serve metrics."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def exporter_checks(
     return (
         Check(f"{label} runs", _runs, settle_seconds=20, applies=applies, needs=needs),
         Check(f"{label} is started as declared", started, applies=applies, needs=needs),
-        Check(f"{label} accepts the declared password alone", _users, applies=applies, needs=needs),
+        Check(f"{label} accepts only the declared password", _users, applies=applies, needs=needs),
         Check(
             f"{label} answers on its address, and requires its password",
             _refuses,

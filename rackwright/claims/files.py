@@ -1,4 +1,4 @@
-"""What roles claim of files, read with the fact that the deploy acts on."""
+"""Claims about files, read with the fact that the deploy acts on."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def as_rendered(
     files: Mapping[str, str | None],
     modes: Mapping[str, str] | None = None,
 ) -> str:
-    """Each file, owned by root, holds exactly this text, or does not exist where the text is None; FAIL names all that differ.
+    """Each file is owned by root and has exactly this text, or does not exist if the text is None; FAIL names all differences.
 
-    `modes`: octal modes of those that have another one than 644.
+    `modes`: octal modes of files whose mode is not 644.
     """
     access = modes or {}
     differences = (
@@ -32,14 +32,14 @@ def as_rendered(
 
 
 def holds_secret_text(context: CheckContext[RoleOptions], path: str, wanted: str | bytes) -> str:
-    """A file holds this text, compared by digest so that no report shows either text."""
+    """A file has this text, compared by digest so that no report shows either text."""
     if wrong := _digest_difference(path, at_path(context, path, digest_only=True), wanted):
         fail(wrong)
     return path
 
 
 def holds_only(context: CheckContext[RoleOptions], folder: str, files: Mapping[str, str]) -> str:
-    """A directory and all below it is as `trees.tree` writes these files; FAIL names the first that are not."""
+    """A directory tree matches what `trees.tree` writes for these files; FAIL names the first differences."""
     wrong = tree_differences(context.fact(Tree, folder, may_be_empty=True), declared_tree(files))
     if wrong:
         more = f"; and {len(wrong) - _NAMED_MAX} more" if wrong[_NAMED_MAX:] else ""
@@ -84,10 +84,10 @@ def at_path(context: CheckContext[RoleOptions], path: str, *, digest_only: bool 
 
 
 def _difference(context: CheckContext[RoleOptions], path: str, wanted: str | None, access: str) -> str | None:
-    """How a path differs from its declared text, mode and owner. Its text is asked for only where the digest differs."""
+    """How a path differs from its declared text, mode and owner. The text is only read if the digest differs."""
     state = at_path(context, path, digest_only=True)
     if wanted is None:
-        return None if state.kind == "absent" else f"{path} is there, and nothing declares it"
+        return None if state.kind == "absent" else f"{path} exists but is not declared"
     wrong = _digest_difference(path, state, wanted)
     if wrong is None:
         found = f"{state.mode} {state.owner}:{state.group}"
@@ -96,7 +96,7 @@ def _difference(context: CheckContext[RoleOptions], path: str, wanted: str | Non
         return wrong
     text = at_path(context, path).text
     if text is None:
-        return f"{wrong}: it is not a text of at most 1 MiB"
+        return f"{wrong}: not a text file of at most 1 MiB"
     strange = [line.strip() for line in text.splitlines() if line not in wanted.splitlines()]
     return f"{wrong}: {strange[0] if strange else 'lines are missing or in another order'}"
 

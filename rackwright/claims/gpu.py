@@ -1,4 +1,4 @@
-"""What several roles of the GPU stack claim of a node: packages as locked, and its GPUs."""
+"""Claims that several roles of the GPU stack share: locked packages, and the node's GPUs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def as_locked(context: CheckContext[StackOptions]) -> str:
 
 
 def needed(node: Node, options: StackOptions) -> bool:
-    """Whether a node has what the role's parts are for: a role that keeps them off elsewhere claims nothing there."""
+    """Whether a node has the hardware for the role's packages; a role makes no claims about other nodes."""
     return options.needed_on(node)
 
 
@@ -60,6 +60,6 @@ def declared_gpus(context: CheckContext[RoleOptions]) -> int:
 
 
 def listed_gpus(context: CheckContext[RoleOptions]) -> int:
-    """How many GPUs NVIDIA's tools list: the declared ones, and the one for screens where the SKU has one."""
+    """The number of GPUs that NVIDIA's tools list: the declared ones plus the SKU's display GPU, if any."""
     gpus = context.node.sku.gpus
     return declared_gpus(context) + (gpus is not None and gpus.display_pci_id is not None)

@@ -1,4 +1,4 @@
-"""What roles claim of the running kernel."""
+"""Claims about the running kernel."""
 
 from __future__ import annotations
 

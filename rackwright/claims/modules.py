@@ -1,4 +1,4 @@
-"""What roles claim of kernel modules that are not the kernel's own."""
+"""Claims about out-of-tree kernel modules."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ def is_built(context: CheckContext[RoleOptions], module: str, version: str | Non
         raise Undetermined("`uname -r` printed nothing")
     field = "filename" if version is None else "version"
     result = context.host.run("modinfo -k %s -F %s %s", kernel, field, module)
-    said = (result.stdout or result.stderr).strip()
+    printed = (result.stdout or result.stderr).strip()
     if result.rc in (126, 127):
         raise Undetermined("cannot run `modinfo`: not found")
     if result.rc != 0:
         if "not found" in result.stderr:
             fail(f"there is no module {module} for the kernel {kernel}")
-        raise Undetermined(f"modinfo does not report {module} of {kernel}: {said[:100] or 'no output'}")
-    if not said:
+        raise Undetermined(f"modinfo does not report {module} of {kernel}: {printed[:100] or 'no output'}")
+    if not printed:
         raise Undetermined(f"modinfo prints no {field} of {module}")
-    if version is not None and said != version:
-        fail(f"modprobe would load {module} {said} on {kernel}, not {version}")
+    if version is not None and printed != version:
+        fail(f"modprobe would load {module} {printed} on {kernel}, not {version}")
     return f"{module}{'' if version is None else ' ' + version} for {kernel}"
 
 

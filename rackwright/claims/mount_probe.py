@@ -19,7 +19,7 @@ def began(pid):
         return text.read().rpartition(")")[2].split()[19]
 
 def hangs(mark, seconds):
-    # A process that an earlier question left behind is still waiting: no second one is sent after it.
+    # A process from an earlier probe still waits: do not start a second one.
     try:
         with open(mark) as text:
             pid, start = text.read().split()
@@ -79,14 +79,14 @@ def user_may_write(path):
     uid, gid, folder = found
     pid = os.fork()
     if pid == 0:
-        said = 2
+        answer = 2
         try:
             os.setgroups([])
             os.setgid(gid)
             os.setuid(uid)
-            said = may_write(folder)
+            answer = may_write(folder)
         finally:
-            os._exit(said)
+            os._exit(answer)
     return {0: True, 256: False}.get(os.waitpid(pid, 0)[1])
 
 def writes(path):
@@ -115,24 +115,24 @@ def ask(path, write):
     began = time.monotonic()
     room = os.statvfs(path)  # asks the server, where stat(2) may be answered by the cache
     seconds = round(time.monotonic() - began, 3)
-    said = {"seconds": seconds, "blocks": room.f_blocks, "available": room.f_bavail, "files": room.f_files, "files_available": room.f_favail}
+    answer = {"seconds": seconds, "blocks": room.f_blocks, "available": room.f_bavail, "files": room.f_files, "files_available": room.f_favail}
     if write:
         if room.f_flag & os.ST_RDONLY:
             raise OSError(errno.EROFS, "")
-        said["writes"] = writes(path)
-    return said
+        answer["writes"] = writes(path)
+    return answer
 
 def child(path, write, pipe):
-    # Nothing of the caller's is held open, so that a process that hangs keeps no session waiting.
+    # Close everything of the caller's, so that a hung process does not block its session.
     os.setsid()
     null = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
         os.dup2(null, number)
     try:
-        said = ask(path, write)
+        answer = ask(path, write)
     except OSError as error:
-        said = {"error": errno.errorcode.get(error.errno, str(error.errno)), "text": os.strerror(error.errno or 0)}
-    os.write(pipe, json.dumps(said).encode())
+        answer = {"error": errno.errorcode.get(error.errno, str(error.errno)), "text": os.strerror(error.errno or 0)}
+    os.write(pipe, json.dumps(answer).encode())
     os._exit(0)
 
 os.makedirs(state, 0o700, exist_ok=True)
@@ -159,7 +159,7 @@ while waiting:
         path, pid, end, seconds, mark = waiting[reads]
         if reads in ready:
             text = os.read(reads, 65536)
-            answers[path] = json.loads(text) if text else {"error": "the process that asked ended", "text": ""}
+            answers[path] = json.loads(text) if text else {"error": "the probing process ended", "text": ""}
             os.waitpid(pid, 0)
             try:
                 os.unlink(mark)
@@ -176,12 +176,12 @@ print(json.dumps(answers))
 sys.stdout.flush()
 os._exit(0)
 """
-"""`read` or `write`, then for each filesystem its path and the seconds that it has. Prints an object by path."""
+"""Arguments: `read` or `write`, then path and time limit in seconds of each filesystem. Prints an object by path."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What came of one question."""
+    """The result of probing one filesystem."""
 
     seconds: float
     hangs: bool = False
@@ -194,9 +194,9 @@ class Answer:
     files: int = 0
     files_available: int = 0
     writes: bool | None = None
-    """Whether files can be written; None where that was not asked, or the server lets root find out nothing."""
+    """Whether files can be written; None if that was not tested, or if a root-squashing server hides it."""
     only_root: bool = False
-    """Where `writes` is None: by the modes only root may write, whom the server squashes."""
+    """If `writes` is None: by its modes only root may write, and the server squashes root."""
 
 
 def ask(
@@ -221,20 +221,20 @@ def answers(text: str, filesystems: tuple[Filesystem, ...]) -> dict[str, Answer]
         ) from error
 
 
-def _answer(said: dict[str, Any]) -> Answer:
-    if said.get("hangs"):
-        return Answer(float(said["seconds"]), hangs=True)
-    if "error" in said:
-        return Answer(float(said.get("seconds", 0)), error=str(said["error"]), text=str(said["text"]))
-    writes = said.get("writes")
+def _answer(answer: dict[str, Any]) -> Answer:
+    if answer.get("hangs"):
+        return Answer(float(answer["seconds"]), hangs=True)
+    if "error" in answer:
+        return Answer(float(answer.get("seconds", 0)), error=str(answer["error"]), text=str(answer["text"]))
+    writes = answer.get("writes")
     if writes not in (None, True, False, "root"):
         raise ValueError(writes)
     return Answer(
-        float(said["seconds"]),
-        blocks=int(said["blocks"]),
-        available=int(said["available"]),
-        files=int(said["files"]),
-        files_available=int(said["files_available"]),
+        float(answer["seconds"]),
+        blocks=int(answer["blocks"]),
+        available=int(answer["available"]),
+        files=int(answer["files"]),
+        files_available=int(answer["files_available"]),
         writes=None if writes == "root" else writes,
         only_root=writes == "root",
     )

@@ -1,7 +1,7 @@
-"""What roles claim of declared filesystems: mounted as declared, answering, writable, with room.
+"""Claims about declared filesystems: mounted as declared, answering, writable, with free space.
 
-Nothing here waits for a filesystem: a separate process probes each, and one that hangs is reported by name as UNKNOWN within
-its deadline.
+Nothing here waits for a filesystem: a separate process probes each one, and a hung filesystem is reported by name as UNKNOWN
+within its deadline.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from rackwright.mounts import (
 Context = CheckContext[RoleOptions]
 _NEEDS = frozenset({Capability.NETWORK_FILESYSTEMS})
 _LONGEST_DEADLINE = 60
-"""Seconds; of `stat_seconds` in the cluster file."""
+"""Default of `stat_seconds` in the cluster file, in seconds."""
 _EXTRA_SECONDS = 30
-"""What a check may take besides its deadline: the login, Python's start, the first mount."""
+"""Extra time of a check beyond its deadline: login, Python start, first mount."""
 
 
 def _role(context: Context) -> MountsFilesystems:
@@ -60,7 +60,7 @@ def _writable(node: Node, options: RoleOptions) -> bool:
 def _answers(
     context: Context, filesystems: tuple[Filesystem, ...], *, write: bool = False
 ) -> dict[str, Answer]:
-    """What each filesystem answers. One whose mount ran out of time is one that hangs: its server is away."""
+    """The answer of each filesystem. If its mount timed out, it counts as hung: its server is down."""
     found = ask(context, filesystems, write=write)
     for one in filesystems:
         answer = found[one.path]
@@ -70,12 +70,12 @@ def _answers(
 
 
 def _mount_timed_out(context: Context, one: Filesystem) -> bool:
-    """systemd's automounter says ENODEV to all that waited, whether its mount was refused or ended by TimeoutSec."""
+    """systemd's automounter returns ENODEV to all waiters, whether its mount was refused or ended by TimeoutSec."""
     return context.output("systemctl show -P Result %s", unit_name(one.path)).strip() == "timeout"
 
 
 def _trouble(one: Filesystem, answer: Answer) -> str | None:
-    """Why nothing more is known of a filesystem; None where it answered. Raises Failed where it answers with an error."""
+    """Why nothing more is known about a filesystem; None if it answered. Raises Failed if it answers with an error."""
     if answer.hangs:
         return f"{one.path} does not answer within {one.stat_seconds:g} s"
     if answer.error == "ESTALE":
@@ -89,7 +89,7 @@ def _trouble(one: Filesystem, answer: Answer) -> str | None:
 
 
 def answers_in_time(context: Context) -> str:
-    """Every filesystem answers within its deadline; that mounts those that wait for their first use."""
+    """Every filesystem answers within its deadline; this also mounts automounted ones."""
     filesystems = _filesystems(context)
     found = _answers(context, filesystems)
     silent = [said for one in filesystems if (said := _trouble(one, found[one.path])) is not None]
@@ -99,7 +99,7 @@ def answers_in_time(context: Context) -> str:
 
 
 def is_as_declared(context: Context) -> str:
-    """The kernel's table has each from its declared server, with the declared options."""
+    """The kernel's mount table has each filesystem with its declared source and options."""
     filesystems = _filesystems(context)
     answers = _answers(context, filesystems)  # the first use mounts it
     table = context.fact(MountTable, tuple(one.path for one in filesystems))
@@ -108,12 +108,12 @@ def is_as_declared(context: Context) -> str:
         path = mount.filesystem.path
         entry = live(table.get(path, ()))
         if entry is None and answers[path].hangs and path in table:
-            silent.append(f"{path} is not mounted yet: it waits for its server")
+            silent.append(f"{path} is not mounted yet: its automount waits for the server")
             continue
         if entry is None:
             wrong.append(f"{path} is not mounted")
             continue
-        wrong += [f"{path} {said}" for said in differences(mount, entry)]
+        wrong += [f"{path} {difference}" for difference in differences(mount, entry)]
         found.append(f"{path} from {entry.source} ({entry.type})")
     if wrong:
         fail("; ".join(wrong))
@@ -123,7 +123,7 @@ def is_as_declared(context: Context) -> str:
 
 
 def can_be_written(context: Context) -> str:
-    """Each that is not declared read-only takes files: root's, or its users' where the server squashes root."""
+    """Each filesystem not declared read-only is writable: for root, or for its users if the server squashes root."""
     filesystems = tuple(one for one in _filesystems(context) if not one.read_only)
     found = _answers(context, filesystems, write=True)
     unknown, users_only, root_only = [], [], []
@@ -136,7 +136,7 @@ def can_be_written(context: Context) -> str:
             fail(f"{one.path} is not writable: {answer.text or 'the server refuses its users'}")
         if answer.only_root and _keeps_root(context, one):
             fail(
-                f"{one.path} is not writable: the server is declared not to squash root here, but refuses it"
+                f"{one.path} is not writable: the server is declared not to squash this node's root, but refuses it"
             )
         if answer.only_root:
             root_only.append(one.path)
@@ -166,7 +166,7 @@ def can_be_written(context: Context) -> str:
 
 
 def _keeps_root(context: Context, one: Filesystem) -> bool:
-    """Whether a server of the cluster is declared not to squash this node's root."""
+    """Whether a server of the cluster is declared not to squash this node's root user."""
     return any(
         isinstance(given, ServesFilesystems)
         and one.kind in given.serves_kinds
@@ -181,12 +181,12 @@ def _is_kerberos(one: Filesystem) -> bool:
 
 
 def has_room(context: Context) -> str:
-    """Each that the role mounts has room."""
+    """Each filesystem that the role mounts has free space."""
     return room_of(context, _filesystems(context))
 
 
 def room_of(context: Context, filesystems: tuple[Filesystem, ...]) -> str:
-    """Each has its declared share of free space and inodes; below half of that it fails."""
+    """Each has its declared share of free space and inodes; FAIL below half of that."""
     found = _answers(context, filesystems)
     silent, low, said = [], [], []
     for one in filesystems:
@@ -209,7 +209,7 @@ def room_of(context: Context, filesystems: tuple[Filesystem, ...]) -> str:
 
 
 def _shares(one: Filesystem, answer: Answer) -> list[tuple[str, float, float]]:
-    """What is free in words, as a percentage, and the declared least; inodes only where they are counted."""
+    """Free space and inodes as text, in percent, and the declared minimum; inodes only if the filesystem counts them."""
     if answer.blocks <= 0:
         raise Undetermined(f"{one.path} reports a size of 0")
     free = 100 * answer.available / answer.blocks
@@ -223,12 +223,12 @@ def _shares(one: Filesystem, answer: Answer) -> list[tuple[str, float, float]]:
 def units_are_as_declared(context: Context) -> str:
     """The unit files are as rendered, and each filesystem is mounted at boot or at its first use."""
     texts: dict[str, str | None] = {}
-    said = []
+    states = []
     for mount in mounts_of(context.node, _role(context)):
         texts |= unit_texts(mount)
         by_use = mount.filesystem.automount
-        said.append(runs(context, automount_unit(mount) if by_use else mount_unit(mount)))
-    return f"{as_rendered(context, texts)}; {', '.join(said)}"
+        states.append(runs(context, automount_unit(mount) if by_use else mount_unit(mount)))
+    return f"{as_rendered(context, texts)}; {', '.join(states)}"
 
 
 def checks(role: str) -> tuple[Check, ...]:
@@ -277,8 +277,8 @@ def checks(role: str) -> tuple[Check, ...]:
 
 
 def every_one_is_declared(context: Context) -> str:
-    """Each mount unit and exports file that rackwright wrote for `storage:` is still declared."""
+    """Every mount unit and exports file that rackwright wrote for `storage:` is still declared."""
     found = context.fact(StorageFiles)
     if left := undeclared(context.node, found):
-        fail(f"{', '.join(file.path for file in left)}: rackwright wrote it, and nothing declares it now")
+        fail(f"{', '.join(file.path for file in left)}: written by rackwright, but no longer declared")
     return f"{len(found)} files of mounts and exports"

@@ -1,4 +1,4 @@
-"""What roles claim of how NFS proves who users and nodes are: the daemons of Kerberos and TLS run where they are declared."""
+"""Claims about NFS authentication: the daemons for Kerberos and TLS run where they are declared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What roles claim of packages, read with the fact that the deploy acts on."""
+"""Claims about packages, read with the fact that the deploy acts on."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def held_at(context: CheckContext[RoleOptions], packages: tuple[str, ...]) -> st
 
 
 def installed(context: CheckContext[RoleOptions], packages: Sequence[str]) -> str:
-    """Packages are installed whole, at whatever version."""
+    """Packages are fully installed, at any version."""
     missing = set(packages) - package_state(context, tuple(packages)).installed.keys()
     if missing:
         fail(f"not installed: {', '.join(sorted(missing))}")

@@ -14,7 +14,7 @@ seconds, text = float(sys.argv[1]), sys.argv[2]
 reads, writes = os.pipe()
 pid = os.fork()
 if pid == 0:
-    # Nothing of the caller's is held open, so that a process that hangs keeps no session waiting.
+    # Close everything of the caller's, so that a hung process does not block its session.
     os.setsid()
     os.close(reads)
     null = os.open(os.devnull, os.O_RDWR)
@@ -23,12 +23,12 @@ if pid == 0:
     space = {"arguments": sys.argv[3:]}
     try:
         exec(text, space)
-        said = {"said": space["said"]}
+        answer = {"said": space["said"]}
     except OSError as error:
-        said = {"error": errno.errorcode.get(error.errno, str(error.errno)), "text": str(error)}
+        answer = {"error": errno.errorcode.get(error.errno, str(error.errno)), "text": str(error)}
     except Exception as error:
-        said = {"error": type(error).__name__, "text": str(error)}
-    left = json.dumps(said).encode()
+        answer = {"error": type(error).__name__, "text": str(error)}
+    left = json.dumps(answer).encode()
     while left:
         left = left[os.write(writes, left):]
     os._exit(0)
@@ -37,7 +37,7 @@ end, parts = time.monotonic() + seconds, []
 while select.select([reads], [], [], max(0, end - time.monotonic()))[0]:
     part = os.read(reads, 65536)
     if not part:
-        print(b"".join(parts).decode() or json.dumps({"error": "the process that asked ended", "text": ""}))
+        print(b"".join(parts).decode() or json.dumps({"error": "the child process ended", "text": ""}))
         break
     parts.append(part)
 else:

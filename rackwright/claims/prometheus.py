@@ -22,7 +22,7 @@ def has_prometheus(node: Node) -> bool:
 
 
 def answer(context: CheckContext[Any], path: str) -> Any:  # noqa: ANN401 - JSON
-    """The `data` of an answer of Prometheus' HTTP API; Undetermined where it gives none."""
+    """The `data` of an answer of Prometheus' HTTP API; raises Undetermined if there is none."""
     collector = context.node.offers(CollectsMetrics)
     if collector is None:
         raise Undetermined(f"{context.node.name} runs no Prometheus")
@@ -42,7 +42,7 @@ def vector(context: CheckContext[Any], expression: str) -> list[tuple[dict[str, 
             for one in data["result"]
         ]
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-        raise Undetermined("Prometheus' answer to a query has another form than documented") from error
+        raise Undetermined("Prometheus' answer to a query does not have the documented form") from error
 
 
 def probes_answer(
@@ -60,6 +60,6 @@ def probes_answer(
         fail(f"no answer from {', '.join(silent[:_SHOWN])}{more}")
     if waiting := [target for target in names if target not in asked]:
         raise Undetermined(
-            f"Prometheus has not asked {len(waiting)} of {len(names)} yet, e.g. {names[waiting[0]]}"
+            f"Prometheus has not scraped {len(waiting)} of {len(names)} yet, e.g. {names[waiting[0]]}"
         )
     return f"{len(names)} answer"

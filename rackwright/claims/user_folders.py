@@ -1,4 +1,4 @@
-"""What roles claim of the folders of users (rackwright.workload.user_folders)."""
+"""Claims about users' folders (rackwright.workload.user_folders)."""
 
 from __future__ import annotations
 

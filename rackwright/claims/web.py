@@ -1,4 +1,4 @@
-"""What roles claim of services that answer over HTTP with a password, asked by curl on the node."""
+"""Claims about HTTP services that require a password, tested with curl on the node."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _STATUS = (
 _NOT_CONNECTED, _BAD_TLS = 7, frozenset({35, 51, 58, 60, 77, 83})
 """curl's exit codes: could not connect; problems with TLS, of which 60 is a certificate that is not trusted (curl(1))."""
 _ANSWERS = frozenset({"200", "400"})
-"""400: it looked at the request, which lacks something."""
+"""400: it processed the request, which is incomplete."""
 
 
 def answer(context: CheckContext[RoleOptions], user: str, password_file: str, url: str) -> str:
-    """What a service answers to this user; Undetermined where it gives no answer."""
+    """A service's answer to this user; raises Undetermined if there is none."""
     return context.output("sh -c %s sh %s %s %s", ASK, user, password_file, url)
 
 
 def json_answer(
     context: CheckContext[RoleOptions], user: str, password_file: str, url: str, service: str
 ) -> Any:  # noqa: ANN401 - JSON
-    """As `answer`; Undetermined also where it is not JSON. `service`: its name for the message."""
+    """As `answer`; also raises Undetermined if it is not JSON. `service`: its name for the message."""
     try:
         return read_json(answer(context, user, password_file, url))
     except Refused as error:
@@ -39,12 +39,12 @@ def json_answer(
 
 
 def requires_password(context: CheckContext[RoleOptions], url: str) -> None:
-    """FAIL where the URL answers without a password, or not at all, or with a certificate that this node does not trust."""
+    """FAIL if the URL answers without a password, does not answer, or has a certificate that this node does not trust."""
     result = context.host.run(_STATUS, url)
     if result.rc == _NOT_CONNECTED:
-        fail(f"nothing answers at {url}")
+        fail(f"no answer at {url}")
     if result.rc in _BAD_TLS:
-        fail(f"{url} has no TLS that this node trusts: {_first_line(result.stderr)}")
+        fail(f"this node does not trust the TLS certificate of {url}: {_first_line(result.stderr)}")
     if result.rc != 0:
         raise Undetermined(f"curl of {url} exited {result.rc}: {_first_line(result.stderr)}")
     if result.stdout in _ANSWERS:

@@ -1,1 +1,1 @@
-"""What the cluster's metrics look like: dashboards as typed data, drawn by Grafana or as pages of HTML."""
+"""Dashboards for the cluster's metrics as typed data, rendered by Grafana or as HTML pages."""

@@ -89,7 +89,7 @@ def text(value: str) -> str:
 
 
 def _last(panel: Panel, series: Series, end: float) -> str:
-    """The newest value; none where the series ended before the others."""
+    """The newest value; None if the series ended before the others."""
     if series.points and series.points[-1][0] < end:
         return ""
     if series.last in panel.states:
@@ -103,7 +103,7 @@ def _scale(panel: Panel, lines: Iterable[Line]) -> Scale:
 
 
 def _highest(lines: Sequence[Line], most: int, what: str) -> tuple[list[Line], str]:
-    """At most so many, in their order; a note where that is not all."""
+    """The highest `most` of them, in order, with a note if any are left out."""
     if len(lines) <= most:
         return list(lines), ""
     peaks = sorted(
@@ -172,7 +172,7 @@ def _trace(
 
 
 def _short(value: float | None, by: Scale) -> float | None:
-    """As many figures as a chart can show: pages of a large cluster hold millions of numbers."""
+    """A value rounded to what a chart can show: pages of a large cluster contain millions of numbers."""
     return None if value is None else float(f"{value / by.divisor:.4g}")
 
 

@@ -1,4 +1,4 @@
-"""Asks Prometheus for what dashboards show, and says of each panel whether there is anything to see."""
+"""Queries Prometheus for the data of dashboards and determines the state of each panel."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rackwright.prometheus.query import Query, Result, Series, collectors
 
 Ask = Callable[[Sequence[Query]], Sequence[Result]]
 PAGES = 12
-"""Pages of a dashboard that is about one node or job, where nothing says which."""
+"""Most pages of a dashboard about one node or job, if no node or job is chosen."""
 POINTS = 240
 """Of a series, about."""
 _STEPS = (15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21600, 43200, 86400)
@@ -31,7 +31,7 @@ class State(StrEnum):
 
     DATA = "data"
     NOTHING = "nothing"
-    """There is no series, and that is an answer: no node is drained."""
+    """There is no series, and that is a valid answer: no node is drained."""
     NO_DATA = "no data"
     ERROR = "error"
 
@@ -43,7 +43,7 @@ class Drawn:
     panel: Panel
     state: State
     reason: str
-    """What stands in its place where there is no data, or beside it where a part is missing."""
+    """The text in place of missing data, or next to partial data."""
     series: tuple[tuple[Series, ...], ...] = ()
     """Of each expression."""
 
@@ -149,7 +149,7 @@ class _Plan:
 
     @property
     def seeks(self) -> Variable | None:
-        """The subject, where nothing says which values of it are shown and there is something to show."""
+        """The subject, if none of its values is chosen and there is something to show."""
         return self.dashboard.subject if not self.values and self.fitting.rows else None
 
     def _node(self, value: str | None) -> Node | None:
@@ -201,7 +201,7 @@ class _Plan:
         return Page(self.dashboard, value, self.span, self.step, rows, left, self.others)
 
     def without(self) -> Page:
-        """Where there is no node or job to show."""
+        """The page if there is no node or job to show."""
         return Page(self.dashboard, None, self.span, self.step, (), left_out(self.dashboard, self.cluster))
 
 
@@ -216,9 +216,7 @@ def _find_subjects(plans: Sequence[_Plan], ask: Ask) -> None:
     )
     for (plan, variable), result in zip(wanted, results, strict=True):
         if result.error is not None:
-            raise RackwrightError(
-                f"Prometheus did not say which {variable.title.lower()}s there are: {result.error}."
-            )
+            raise RackwrightError(f"Prometheus did not list the {variable.title.lower()}s: {result.error}.")
         found = sorted({one.labels.get(variable.label, "") for one in result.series} - {""}, key=natural)
         plan.values = list(found[:PAGES])
         plan.others = len(found) - len(plan.values)

@@ -118,7 +118,7 @@ _FLEET = Row(
         time(
             "Clock of the multiprocessors",
             Unit.MEGAHERTZ,
-            "The slowest GPU of each node. Below the others under load: throttled; the panels below say by what.",
+            "The slowest GPU of each node. Below the others under load: throttled; the panels below show the reason.",
             (f"min by (node) (DCGM_FI_DEV_SM_CLOCK{_IN})", "{{node}}"),
             low=0,
             leads_to=("node",),

@@ -1,4 +1,4 @@
-"""What rackwright's own checks say, and whether the monitoring itself works."""
+"""Results of rackwright's checks, and whether the monitoring itself works."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rackwright.dashboards.parts import (
 
 _IN = 'rack=~"$rack"'
 _HERE = f"and on (node) rackwright_declared_node{{{_IN}}}"
-"""What a head reports of other nodes' drift has the rack of the head."""
+"""A head's drift metrics about other nodes carry the head's rack."""
 _AGE = Thresholds(((900, Colour.NOTICE), (3600, Colour.BAD)))
 _STATUS = {
     "PASS": Colour.GOOD,
@@ -53,7 +53,7 @@ _NOW = Row(
         stat(
             "Oldest health check",
             Unit.SECONDS,
-            "The node whose last pass is longest ago. A node without passes is not watched.",
+            "The node with the oldest last pass. A node without passes is not monitored.",
             (f"time() - min(rackwright_health_last_pass_timestamp_seconds{{{_IN}}})", "ago"),
             thresholds=_AGE,
         ),
@@ -74,7 +74,7 @@ _NOW = Row(
         stat(
             "Exporters that do not answer",
             Unit.NUMBER,
-            "Targets of Prometheus that are down: what they tell is missing everywhere.",
+            "Prometheus targets that are down; their metrics are missing from every panel.",
             (counted("up == 0", "up"), "targets"),
             thresholds=ANY_IS_BAD,
         ),
@@ -105,7 +105,7 @@ _HEALTH = Row(
         time(
             "Results of health checks",
             Unit.NUMBER,
-            "Of all nodes. `UNKNOWN` is a check that could not know: a tool that is missing or hangs.",
+            "Of all nodes. `UNKNOWN` is a check that had no data: a tool is missing or hangs.",
             (f"sum by (status) (rackwright_health_checks{{{_IN}}})", "{{status}}"),
             stacked=True,
             colours=_STATUS,
@@ -125,7 +125,7 @@ _DRIFT = Row(
     (
         table(
             "Drifted nodes",
-            "Nodes that `rackwright apply` would change; `rackwright drift` says what.",
+            "Nodes that `rackwright apply` would change; `rackwright drift` lists the changes.",
             ("node",),
             (f"max by (node) (rackwright_drift_drifted {_HERE}) > 0", "drifted", Unit.NUMBER),
             (

@@ -10,7 +10,7 @@ _NODES = 'and on (node) slurm_job_cpus{job="$job"}'
 
 
 _NO_GPU = "No GPU of this job has figures."
-"""`What it holds` says whether it has any."""
+"""The panel `What it holds` shows whether it has any."""
 
 
 def _gpu(expression: str) -> str:
@@ -96,7 +96,7 @@ _GPUS = Row(
         time(
             "Utilization",
             Unit.PERCENT,
-            "Of each GPU. Lines that lie together are ranks in step. One flat line: a rank died or waits. Regular gaps: "
+            "By GPU. Lines that lie together are ranks in step. One flat line: a rank died or waits. Regular gaps: "
             "checkpoints or data loading.",
             (_gpu("DCGM_FI_DEV_GPU_UTIL"), "{{node}} GPU {{gpu}}"),
             low=0,
@@ -136,7 +136,7 @@ _GPUS = Row(
         time(
             "Temperature by GPU",
             Unit.CELSIUS,
-            "A GPU that is far hotter than the others may be throttled: tell the cluster's staff.",
+            "A GPU that is far hotter than the others may be throttled: contact the cluster's staff.",
             (_gpu("DCGM_FI_DEV_GPU_TEMP"), "{{node}} GPU {{gpu}}"),
             leads_to=("node",),
             empty=_NO_GPU,

@@ -1,4 +1,4 @@
-"""The documentation of dashboards, made of their model.
+"""Generates the documentation of the dashboards from their model.
 
 python -m rackwright.dashboards.markdown docs/dashboards
 """
@@ -79,8 +79,8 @@ def _use(dashboard: Dashboard) -> Iterator[str]:
     for variable in several:
         yield f"`--set {variable.name}=NAME`, also several times: shows these alone."
         yield ""
-    yield f"It shows the last {dashboard.since} unless `--since` says otherwise. Green is fine, yellow worth a look, orange and red"
-    yield "need someone, grey is unknown or off."
+    yield f"It shows the last {dashboard.since} unless `--since` is given. Green is fine, yellow is worth a look, orange and red"
+    yield "need action, grey is unknown or off."
     yield ""
 
 

@@ -1,6 +1,6 @@
 """A dashboard as data: rows of panels, each with its expressions, its unit and what to look for.
 
-Two backends draw from it, and neither adds a word of its own: rackwright.dashboards.grafana and rackwright.dashboards.page.
+Two backends render it without adding text: rackwright.dashboards.grafana and rackwright.dashboards.page.
 Expressions are PromQL with Grafana's placeholders: `$node` is the value of the dashboard's variable `node`,
 `$__rate_interval` a window that is wide enough for rate(), and `$__range` the span that is shown.
 """
@@ -38,7 +38,7 @@ class Kind(StrEnum):
 
 
 class Unit(Enum):
-    """What a number is; the value is Grafana's name of it."""
+    """The unit of a number; the value is Grafana's name for it."""
 
     NUMBER = "short"
     RATIO = "percentunit"
@@ -105,7 +105,7 @@ class Panel:
     kind: Kind
     unit: Unit
     description: str
-    """What it shows, and what to look for in it."""
+    """What it shows, and what to look for."""
     expressions: tuple[Expression, ...]
     width: int = 12
     """Of 24 columns."""
@@ -128,7 +128,7 @@ class Panel:
     by: str = "rack"
     """Of a rack map: the label that makes its columns."""
     empty: str | None = None
-    """What it means that there is no series, e.g. `No node is drained.`; None: that something is wrong."""
+    """What an empty result means, e.g. `No node is drained.`; None: something is wrong."""
 
     @property
     def name(self) -> str:

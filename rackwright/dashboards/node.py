@@ -36,7 +36,7 @@ _NOW = Row(
         stat(
             "Memory in use",
             Unit.RATIO,
-            "Memory that programs hold. Above 90 % jobs end by the kernel's hand.",
+            "Memory that programs use. Above 90 % the kernel's OOM killer may end jobs.",
             (
                 '1 - max(node_memory_MemAvailable_bytes{node="$node"} / node_memory_MemTotal_bytes)',
                 "memory",
@@ -60,7 +60,7 @@ _NOW = Row(
         stat(
             "Drift",
             Unit.STATE,
-            "Whether `rackwright apply` would change something here; `rackwright drift` says what.",
+            "Whether `rackwright apply` would change something here; `rackwright drift` lists the changes.",
             ('max(rackwright_drift_drifted{node="$node"})', "node"),
             states={0.0: ("as declared", Colour.GOOD), 1.0: ("drifted", Colour.WARN)},
         ),
@@ -289,7 +289,7 @@ _HARDWARE = Row(
 NODE_PAGE = Dashboard(
     "node",
     "Node",
-    "One node: what it works on, its CPUs, GPUs, links and disks, and what its checks say.",
+    "One node: its jobs, CPUs, GPUs, links and disks, and the results of its checks.",
     (_NOW, _WORK, _CPU, _GPU, _NETWORK, _DISKS, _HARDWARE),
     (NODE,),
     since="6h",

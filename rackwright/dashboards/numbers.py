@@ -22,7 +22,7 @@ class Scale:
 
 
 def scale(unit: Unit, largest: float) -> Scale:
-    """For numbers up to `largest`, whatever their sign."""
+    """The scale for numbers up to an absolute value of `largest`."""
     size = abs(largest) if math.isfinite(largest) else 0.0
     if unit is Unit.RATIO:
         return Scale(0.01, " %")
@@ -71,7 +71,7 @@ def _seconds(size: float) -> Scale:
 
 
 def shown(unit: Unit, value: float) -> str:
-    """One number with its unit; `unknown` for what is none."""
+    """One number with its unit; `unknown` for NaN or infinity."""
     if math.isnan(value):
         return "unknown"
     if math.isinf(value):

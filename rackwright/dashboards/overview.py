@@ -1,4 +1,4 @@
-"""The cluster at a glance."""
+"""Overview of the cluster."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ _WORK = Row(
         time(
             "GPU utilization",
             Unit.PERCENT,
-            "Mean of all GPUs. Utilization only says that a kernel runs; tensor activity says that it computes. High "
+            "Mean of all GPUs. Utilization only shows that a kernel runs; tensor activity shows that it computes. High "
             "utilization with tensor activity near zero is a job that waits for data or for the network.",
             ("avg(DCGM_FI_DEV_GPU_UTIL)", "utilization"),
             ("100 * avg(DCGM_FI_PROF_PIPE_TENSOR_ACTIVE)", "tensor active"),
@@ -162,7 +162,7 @@ _WORK = Row(
     ),
 )
 _ATTENTION = Row(
-    "What needs someone",
+    "What needs action",
     (
         table(
             "Alerts",

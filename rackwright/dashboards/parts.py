@@ -47,7 +47,7 @@ BY_STATE = (
 )
 """Each node once: in Slurm it is in several states when it is down and drained, or drains with a job."""
 IN_USE = "slurm_job_gpu * on (node, gpu) group_left () max by (node, gpu) ({})"
-"""What an expression says of each GPU that a job holds; a GPU that two jobs share counts for both."""
+"""An expression for each GPU that a job holds; a GPU that two jobs share counts for both."""
 
 
 def node_power(selector: str) -> str:

@@ -34,10 +34,10 @@ class Source:
     lacking: Reason = lambda cluster: None
     """Why this cluster cannot have them, or None."""
     comes_with: str | None = None
-    """What makes them, where that is no role: shown where there is no data."""
+    """The command or role that produces them, shown if there is no data."""
 
     def why_not(self, cluster: Cluster, of: Node | None = None) -> str | None:
-        """Why this cluster, or one node of it, has no such metrics, or None."""
+        """Why this cluster, or one node of it, does not have these metrics, or None."""
         missing = [job for job in self.jobs if job not in jobs_of(cluster, of)]
         if missing:
             where = "in this cluster" if of is None else "for this node"
@@ -192,6 +192,6 @@ def left_out(dashboard: Dashboard, cluster: Cluster, of: Node | None = None) -> 
 
 
 def comes_with(panel: Panel) -> str | None:
-    """What makes the metrics of a panel, where it is a command or a role that may not have run yet."""
+    """The command or role that produces the metrics of a panel, if it may not have run yet."""
     found = (source.comes_with for one in panel.expressions for source in sources_of(one.text))
     return next((text for text in found if text is not None), None)

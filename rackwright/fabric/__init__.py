@@ -1,1 +1,1 @@
-"""The fabric that is there, compared with the one that is declared: discovery, its readers, and what differs."""
+"""Compares the actual fabric with the declared one: discovery, parsers, and differences."""

@@ -1,4 +1,4 @@
-"""Effective bit error rates of the nodes' own ports, as the firmware of their cards counts them.
+"""Effective bit error rates of the nodes' ports, as their card firmware counts them.
 
 mstlink (package mstflint) and mlxlink (NVIDIA's MFT) print the same; 15E-255 is a port without an error.
 """

@@ -1,4 +1,4 @@
-"""Asks the nodes what the fabric is, and compares it with the declaration."""
+"""Discovers the fabric from the nodes and compares it with the declaration."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class FabricReport:
 
     @property
     def exit_code(self) -> ExitCode:
-        """0 as declared, 3 something differs, 4 something is unknown."""
+        """Exit status: 0 as declared, 3 something differs, 4 something is UNKNOWN."""
         statuses = [one.status for one in self.fabrics]
         return next((_EXIT[one] for one in _EXIT if one in statuses), ExitCode.CLEAN)
 
@@ -139,7 +139,7 @@ def check(
 ) -> FabricReport:
     """Discover the declared fabrics and compare them; `limit` is a NodeSet expression of nodes (None: all).
 
-    Never raises for what a node does.
+    Never raises because of a node.
     """
     fabrics = fabrics_of(cluster, network)
     chosen = None if limit is None else pick(cluster, limit)
@@ -161,9 +161,9 @@ def _check(
     wanted = members if chosen is None else [node for node in chosen if node.name in names]
     if not wanted:
         raise RackwrightError(
-            f"None of these nodes has a cable of {fabric.network}.", hint="leave --limit out, or name others"
+            f"None of these nodes has a cable of {fabric.network}.", hint="omit --limit, or name other nodes"
         )
-    progress(f"asking about {fabric.network} ...")
+    progress(f"discovering {fabric.network} ...")
     declared = declared_names(cluster, fabric.network)
     if fabric.kind is LinkKind.INFINIBAND:
         asked, discovery, more = ask_infiniband(cluster, fabric, members, declared, shell)
@@ -189,11 +189,11 @@ def _scope(fabric: Fabric, nodes: Iterable[Node], *, whole: bool) -> Scope:
 
 
 def _out_of_scope(fabric: Fabric, nodes: Iterable[Node]) -> list[Finding]:
-    """What is not compared, by name."""
+    """Findings for what is not compared."""
     found = []
     uplinks = sum(cable.uplink for cable in fabric.cables)
     if uplinks and fabric.kind is not LinkKind.INFINIBAND:
-        text = f"{uplinks} cables between leaves and spines: only the switches see them, and rackwright asks nodes."
+        text = f"{uplinks} cables between leaves and spines: only the switches see them, and rackwright queries nodes."
         found.append(Finding(Kind.NOT_COMPARED, text, status=Status.OUT_OF_SCOPE))
     for platform in sorted({node.platform for node in nodes}):
         if (why := why_lacking(platform, Capability.HARDWARE)) is not None and any(

@@ -1,4 +1,4 @@
-"""Compares the declared fabric with what was found. Pure: an intact fabric has no finding, whatever its size."""
+"""Compares the declared fabric with what was found. Pure: an intact fabric has no findings at any size."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Scope:
 def compare(
     fabric: Fabric, found: Found, describe: Describe = str, scope: Scope | None = None
 ) -> tuple[Finding, ...]:
-    """Every difference, FAIL first; cables that cannot be judged are UNKNOWN."""
+    """Every difference, FAIL first; UNKNOWN for cables that cannot be judged."""
     work = _Comparison(fabric, found, describe, scope or Scope())
     findings = [*work.run(), *judge_links(fabric, found, describe, work.intact, work.scope.no_speed)]
     findings += [Finding(Kind.UNREAD, f"{text}.", status=Status.UNKNOWN) for text in found.unread]
@@ -57,8 +57,8 @@ class _Comparison:
     scope: Scope
     intact: list[Cable] = field(default_factory=list)
     """Cables whose both ends are where they are declared."""
-    _told: set[FoundEnd] = field(default_factory=set)
-    """Ends that a finding names already."""
+    _reported: set[FoundEnd] = field(default_factory=set)
+    """Ends that are already in a finding."""
 
     def run(self) -> Iterator[Finding]:
         wrong: list[Cable] = []
@@ -72,15 +72,15 @@ class _Comparison:
         yield from findings
         for by_far in (False, True):
             for cable in wrong:
-                if not self._told.intersection(cable.ends[:1]):
+                if not self._reported.intersection(cable.ends[:1]):
                     yield from self._misplaced(cable, by_far=by_far)
         for cable in wrong:
-            if cable.near not in self._told:
+            if cable.near not in self._reported:
                 yield self._unlinked(cable)
         yield from self._extra()
 
     def _without_silent(self, wrong: list[Cable]) -> tuple[list[Cable], list[Finding]]:
-        """Leave out cables of nodes that could not be asked, or whose rail nothing decides."""
+        """Leave out cables of nodes that did not answer, or whose rail is ambiguous."""
         by_reason: dict[str, set[str]] = defaultdict(set)
         for name, why in self.found.silent.items():
             if self.scope.nodes is None or name in self.scope.nodes:
@@ -102,7 +102,7 @@ class _Comparison:
         return node in self.found.silent or undecided
 
     def _without_unseen(self, wrong: list[Cable]) -> tuple[list[Cable], list[Finding]]:
-        """Name nodes and switches of which nothing was found once, and leave out their cables."""
+        """Report missing nodes and switches once, and leave out their cables."""
         members: dict[str, list[Cable]] = defaultdict(list)
         for cable in wrong:
             for end in cable.ends:
@@ -122,9 +122,9 @@ class _Comparison:
         return [cable for cable in wrong if id(cable) not in left_out], findings
 
     def _leads_nowhere(self, cable: Cable) -> bool:
-        """Whether no end of a cable is somewhere known: it has no link, or ends in a switch without a known name.
+        """Whether neither end of a cable was located: it has no link, or ends in a switch without a known name.
 
-        On Ethernet the node's port that is off, or was not found, is a finding of its own.
+        On Ethernet, a node's port that is off or was not found is a separate finding.
         """
         partners = [self.found.partner.get(end) for end in cable.ends]
         if self._by_lldp and not any(partners) and self._state(cable.near) in (None, *_DOWN):
@@ -156,7 +156,7 @@ class _Comparison:
             )
             return Finding(Kind.UNREAD, text, (name,), Status.UNKNOWN)
         if self._by_lldp:
-            text = f"{name} was not heard: no LLDP on the ports{of_whom} that are cabled to it. Does the switch send it?"
+            text = f"{name} was not seen: no LLDP on the ports{of_whom} that are cabled to it. Check that the switch sends LLDP."
             return Finding(Kind.UNREAD, text, (name,), Status.UNKNOWN)
         return Finding(
             Kind.ABSENT_SWITCH,
@@ -168,9 +168,9 @@ class _Comparison:
         """The finding about a cable whose near end, or else whose far end, is somewhere else."""
         here, there = reversed(cable.ends) if by_far else cable.ends
         actual = self.found.partner.get(here)
-        if actual is None or here in self._told or (by_far and actual in self._told):
+        if actual is None or here in self._reported or (by_far and actual in self._reported):
             return
-        self._told.update((cable.near, here, actual))
+        self._reported.update((cable.near, here, actual))
         if self._is_swap(here, there, actual):
             yield self._swapped(here, there, actual)
             return
@@ -191,7 +191,7 @@ class _Comparison:
         assert not isinstance(actual, Stranger)
         other = self.fabric.by_end[actual]
         partner = other.near if other.far == actual else other.far
-        self._told.update((there, partner, other.near, other.far))
+        self._reported.update((there, partner, other.near, other.far))
         same_node = isinstance(here, NodePort) and isinstance(partner, NodePort) and here.node == partner.node
         text = (
             f"{self.describe(here)} is in {actual}; {there} was declared; {self.describe(partner)} has it and was "
@@ -213,8 +213,8 @@ class _Comparison:
         return Kind.WRONG_LEAF if not rails or here.rail in rails else Kind.WRONG_RAIL
 
     def _unlinked(self, cable: Cable) -> Finding:
-        """A cable with no link: its port is off, or it is on and nothing answers (`polling`)."""
-        self._told.update(cable.ends)
+        """A cable without a link: its port is off, or it is on and nothing answers (`polling`)."""
+        self._reported.update(cable.ends)
         states = [
             f"{end} is {state}"
             for end in cable.ends
@@ -232,9 +232,9 @@ class _Comparison:
         return Finding(Kind.MISSING, f"{where}{shown}: nothing answers at the other end of the port.", ends)
 
     def _unheard(self, cable: Cable, ends: tuple[str, str], *, up: bool) -> Finding:
-        """A node's port that is not down and hears nothing: a switch that sends no LLDP looks the same as no cable."""
+        """A node's port that is up but receives nothing: a switch without LLDP looks the same as no cable."""
         why = (
-            "has a link and hears no LLDP: does the switch send it?"
+            "has a link but receives no LLDP: check that the switch sends it"
             if up
             else "was not found: no interface of the node is declared for it or has its address"
         )
@@ -246,7 +246,7 @@ class _Comparison:
             return
         seen: set[FoundEnd] = set()
         for one, other in self.found.partner.items():
-            if one in seen or one in self._told or other in self._told:
+            if one in seen or one in self._reported or other in self._reported:
                 continue
             seen.update((one, other))
             declared = [
@@ -254,6 +254,6 @@ class _Comparison:
             ]
             if not declared and not (isinstance(one, Stranger) and isinstance(other, Stranger)):
                 text = (
-                    f"{self.describe(one)} and {self.describe(other)} are cabled; no such cable is declared."
+                    f"{self.describe(one)} and {self.describe(other)} are cabled; this cable is not declared."
                 )
                 yield Finding(Kind.EXTRA, text, (str(one), str(other)))

@@ -1,7 +1,7 @@
-"""What a discovery found: plain data, in the words of the tools that were asked.
+"""The result of a discovery as plain data, with the names that the tools use.
 
-Readers of ibnetdiscover, iblinkinfo, ibqueryerrors and lldpd make it of text; rackwright.fabric.identify gives its devices
-the names of the cluster file.
+Parsers of ibnetdiscover, iblinkinfo, ibqueryerrors and lldpd create it from text; rackwright.fabric.identify maps its
+devices to the names of the cluster file.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Link:
     one: Port
     other: Port
     gbps: float | None = None
-    """Gb/s as sold (4xNDR: 400); None: discovery does not say."""
+    """Nominal speed in Gb/s (4xNDR: 400); None: discovery does not report it."""
     lanes: int | None = None
 
 
@@ -68,11 +68,11 @@ class Discovery:
     bit_error_rates: dict[NodePort, float] = field(default_factory=dict)
     """Effective ones, of ports of nodes whose card was asked."""
     unread: tuple[str, ...] = ()
-    """What could not be read, each a sentence; such a discovery is never a pass."""
+    """What could not be read, one sentence each; such a discovery is never a pass."""
     unread_switches: frozenset[str] = frozenset()
     """Declared switches whose subnet could not be read."""
     silent: dict[str, str] = field(default_factory=dict)
-    """Nodes that could not be asked, to why; nothing is known of the cables that only they could tell of."""
+    """The reason by node that could not be queried; cables that only these nodes see are unknown."""
 
     def joined(self, others: Iterable[Discovery]) -> Discovery:
         """This discovery and others of the same network as one."""

@@ -1,4 +1,4 @@
-"""Asks every node of an Ethernet fabric what lldpd hears on its ports: one execution each."""
+"""Reads lldpd's neighbours from every node of an Ethernet fabric, with one execution each."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _ask(
 
 
 def read_answer(fabric: Fabric, node: Node, text: str) -> tuple[Discovery, dict[tuple[str, str], int]]:
-    """What a node's answer says: its neighbours, and the rail of each interface by its address."""
+    """The neighbours in a node's answer, and the rail of each interface by its address."""
     parts = sections(text)
     for name, tool, package in (
         ("lldp", "lldpcli", "lldpd; the role lldp installs it"),

@@ -1,4 +1,4 @@
-"""What differs between the declared fabric and the one that was found."""
+"""Differences between the declared and the actual fabric."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that a person has to look at."""
+    """One difference for the operator."""
 
     kind: Kind
     text: str

@@ -1,4 +1,4 @@
-"""Gives what a discovery found the names of the cluster file: nodes by rail, switches, ports by number."""
+"""Maps a discovery to the names of the cluster file: nodes by rail, switches, ports by number."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Found:
 def identify(fabric: Fabric, discovery: Discovery, names: Names, nodes: Collection[str]) -> Found:
     """The discovery in the names of a fabric; `nodes` are all of the cluster.
 
-    A device whose name cannot be decided is a Stranger, and `unread` says so where it matters.
+    A device without an unambiguous name is a Stranger; `unread` reports it if that matters.
     """
     found = Found(
         bit_error_rates=discovery.bit_error_rates,
@@ -80,7 +80,7 @@ def identify(fabric: Fabric, discovery: Discovery, names: Names, nodes: Collecti
         one, other = resolve.end(link.one), resolve.end(link.other)
         for near, far in ((one, other), (other, one)):
             if near in found.partner and found.partner[near] != far:
-                found.unread.append(f"{near} has two cables by what was discovered")
+                found.unread.append(f"discovery shows two cables at {near}")
             found.partner[near] = far
             found.link[near] = link
     for port, health in discovery.health.items():

@@ -1,4 +1,4 @@
-"""Reads what infiniband-diags print of a subnet: ibnetdiscover, iblinkinfo, ibqueryerrors. Pure functions of text."""
+"""Parses output of infiniband-diags: ibnetdiscover, iblinkinfo, ibqueryerrors. Pure functions of text."""
 
 from __future__ import annotations
 
@@ -62,10 +62,10 @@ def parse_ibnetdiscover(text: str) -> Discovery:
     if not devices:
         unread.append("ibnetdiscover found nothing: this node has no active port, or no subnet manager runs")
     elif not links:
-        unread.append("ibnetdiscover found no link: the port that it was asked through is not connected")
+        unread.append("ibnetdiscover found no link: the port that it used is not connected")
     missing = {port.device for link in links.values() for port in (link.one, link.other)} - set(devices)
     unread += [
-        f"ibnetdiscover has no section of {guid}: its output is incomplete" for guid in sorted(missing)[:8]
+        f"ibnetdiscover has no section for {guid}: its output is incomplete" for guid in sorted(missing)[:8]
     ]
     return Discovery(devices, tuple(links.values()), unread=tuple(unread))
 
@@ -81,7 +81,7 @@ def parse_iblinkinfo(text: str) -> Discovery:
             switch = owner[1]
         elif switch is not None and (state := _STATE.match(line)):
             logical, physical = state[3].lower(), state[4].lower()
-            # without a link the physical state says why; a port that was just switched off can still be "Active" there
+            # without a link the physical state has the reason; a port that was just switched off may still be "Active"
             health[Port(switch, state[2])] = Health(state=logical if physical == "linkup" else physical)
     unread = () if health else ("iblinkinfo shows no port of a switch",)
     return Discovery(health=health, unread=unread)

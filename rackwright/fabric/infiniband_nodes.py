@@ -1,4 +1,4 @@
-"""Asks one node of an InfiniBand fabric for all of it, and each node for the GUIDs and the firmware of its devices."""
+"""Reads a whole InfiniBand fabric through one node, and the GUIDs and firmware of its devices from each node."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def _ways_in(
 def _is_of(
     fabric: Fabric, names: Names, cluster: Cluster, switches: frozenset[str], found: Discovery
 ) -> bool:
-    """Whether this is the subnet of these switches: a cable in the wrong leaf leads into another one."""
+    """Whether this is the subnet of these switches: a cable in the wrong leaf may lead into another subnet."""
     if len(fabric.subnets) == 1:
         return bool(found.links)
     return not switches.isdisjoint(identify(fabric, found, names, cluster.by_name).seen)
@@ -139,7 +139,7 @@ def _is_of(
 def _ask_one(
     ways: Iterable[_WayIn], shell: RootShell, there: Callable[[Discovery], bool]
 ) -> tuple[list[str], Discovery]:
-    """The nodes asked, one after the other, until one is in the subnet; else any that has a link, else why none could tell."""
+    """Query nodes one by one until one is in the subnet; else use any that has a link, else give the reasons."""
     tried: list[str] = []
     unread: list[str] = []
     elsewhere: Discovery | None = None
@@ -156,7 +156,7 @@ def _ask_one(
         if discovery.links:
             elsewhere = elsewhere or discovery
         else:
-            unread += discovery.unread[:1]  # without a link, no other tool can say more
+            unread += discovery.unread[:1]  # without a link, no other tool can report more
     if elsewhere is not None:
         return tried, elsewhere
     return tried, Discovery(unread=tuple(unread) or ("no node has a declared RDMA device on this subnet",))
@@ -209,7 +209,7 @@ def read_fabric(node: str, parts: dict[str, Section]) -> Discovery:
 
 
 def _found_errors(tool: str, part: Section) -> bool:
-    """Whether the tool only says by its status that it found errors (ibqueryerrors(8))."""
+    """Whether the status only means that the tool found errors (ibqueryerrors(8))."""
     return tool == "ibqueryerrors" and part.status == 1 and "GUID" in part.text
 
 

@@ -1,4 +1,4 @@
-"""Judges links whose cables are where they belong: speed, width, errors, flaps; and the firmware of what they join."""
+"""Judges the links of correctly placed cables: speed, width, errors, flaps; and the firmware of both ends."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def judge_links(
     cables: Iterable[Cable],
     no_speed: frozenset[str],
 ) -> Iterator[Finding]:
-    """What is wrong with links of these cables."""
+    """Problems with the links of these cables."""
     unread: dict[str, list[str]] = defaultdict(list)
     for cable in cables:
         link = found.link[cable.near]
@@ -42,14 +42,14 @@ def judge_links(
             elif abs(link.gbps - cable.speed_gbps) > SPEED_TOLERANCE * cable.speed_gbps and not _narrow(
                 cable, link.lanes
             ):
-                text = f"{both} runs at {link.gbps:g} Gb/s; {cable.speed_gbps:g} was declared."
+                text = f"{both} runs at {link.gbps:g} Gb/s, declared {cable.speed_gbps:g}."
                 yield Finding(Kind.SPEED, text, ends)
         if judged and cable.lanes is not None:
             if link.lanes is None:
                 unread["width"].append(str(cable.near))
             elif link.lanes != cable.lanes:
                 speed = f" and {link.gbps:g} Gb/s" if link.gbps is not None else ""
-                text = f"{both} has {link.lanes} lanes{speed}; {cable.lanes} were declared."
+                text = f"{both} has {link.lanes} lanes{speed}, declared {cable.lanes}."
                 yield Finding(Kind.WIDTH, text, ends)
         rate = found.bit_error_rates.get(cable.near) if isinstance(cable.near, NodePort) else None
         if judged and fabric.max_ber is not None and rate is None and not cable.uplink:

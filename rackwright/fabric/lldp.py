@@ -1,4 +1,4 @@
-"""Reads what lldpd on a node says of its neighbours, and the node's own interfaces beside it."""
+"""Parses lldpd's neighbours on a node, and the node's interfaces."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Neighbour:
     chassis: str
     port: str
     bridge: bool
-    """Whether it says that it is a switch."""
+    """Whether it announces itself as a switch."""
 
 
 def parse_neighbours(text: str) -> tuple[Neighbour, ...]:
@@ -44,7 +44,7 @@ def neighbours_of(document: object) -> tuple[Neighbour, ...]:
     """As parse_neighbours, of the JSON document."""
     lldp = document.get("lldp") if isinstance(document, dict) else None
     if not isinstance(lldp, dict):
-        raise Refused("it is not the JSON of lldpcli")
+        raise Refused("not JSON from lldpcli")
     listed = lldp.get("interface", [])
     entries = listed if isinstance(listed, list) else [listed]
     found = [
@@ -109,7 +109,7 @@ def addresses_of(text: str) -> dict[IPv4Address, str]:
     """The interface of each address; of a VLAN the port below it."""
     entries = read_json(text)
     if not isinstance(entries, list):
-        raise Refused("it is not the JSON of ip")
+        raise Refused("not JSON from ip")
     found: dict[IPv4Address, str] = {}
     for entry in entries:
         if not isinstance(entry, dict) or not isinstance(name := entry.get("ifname"), str):

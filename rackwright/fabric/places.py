@@ -1,4 +1,4 @@
-"""Names of ends as a person who walks to the rack needs them."""
+"""Descriptions of cable ends, with the details needed at the rack."""
 
 from __future__ import annotations
 

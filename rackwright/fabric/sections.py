@@ -26,8 +26,8 @@ class Section:
         if self.status == TIMED_OUT:
             return f"{tool} did not end in time"
         if self.status != 0:
-            said = self.text.strip().splitlines()
-            return f"{tool} exited {self.status}: {said[-1].strip()[:200] if said else 'it printed nothing'}"
+            printed = self.text.strip().splitlines()
+            return f"{tool} exited {self.status}: {printed[-1].strip()[:200] if printed else 'it printed nothing'}"
         return None
 
 

@@ -1,4 +1,4 @@
-"""The declared fabric as people and programs read it."""
+"""The declared fabric for display and as JSON."""
 
 from __future__ import annotations
 

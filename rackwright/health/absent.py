@@ -111,7 +111,7 @@ TABLE: tuple[Absence, ...] = (
 
 @dataclass(frozen=True)
 class Shown:
-    """What decides which fields one GPU reports; None is not known."""
+    """The properties that decide which fields a GPU reports; None: unknown."""
 
     branch: int
     architecture: str | None
@@ -131,7 +131,7 @@ def excused(expected: Expected, document: Document, found: Finding) -> Finding:
         gpus = document.gpus.gpus
         shown = [shown_by(expected, document, gpu) for gpu in gpus]
     except (Unreadable, ValueError):
-        return found  # a driver version that is none
+        return found  # not a valid driver version
     index, field = int(place.group(1)), place.group(2)
     why = reason(field, shown[index])
     peers = (gpu for gpu, mode in zip(gpus, shown) if mode == shown[index])  # noqa: B905 - Python 3.9

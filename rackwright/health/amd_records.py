@@ -6,7 +6,7 @@ from rackwright.health.records import Record, Unreadable, many, real, whole, who
 
 
 class AmdGpu(Record):
-    """What amd-smi says a GPU is."""
+    """A GPU as amd-smi identifies it."""
 
     index: int = whole()
     address: str = word()
@@ -46,7 +46,7 @@ class AmdMetricsSection(Record):
     gpus: list[AmdMetrics] = many(AmdMetrics, most=128)
 
     def of(self, gpu: AmdGpu) -> AmdMetrics:
-        """What was measured of this GPU."""
+        """The measurements of this GPU."""
         for one in self.gpus:
             if one.index == gpu.index:
                 return one

@@ -1,6 +1,6 @@
-"""What a BMC reports over the network, judged by the thresholds of the checks that read it on the node.
+"""Judges what a BMC reports over the network, with the thresholds of the checks that read it on the node.
 
-Pure: the same results as those of the node's own checks, for a node that may be off or out of reach.
+Pure: gives the same results as the node's own checks, also for a node that is off or out of reach.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ def judge_bmc(
 
 
 def critical_entries(log: Sequence[LogEntry]) -> list[tuple[LogEntry, str]]:
-    """Entries of critical events however old they are, newest first, and of what kind each is."""
-    told = [(one, critical(_event(one).words)) for one in log if one.severity is not Condition.OK]
-    return [(entry, kind) for entry, kind in told if kind is not None]
+    """Critical events of any age, newest first, each with its kind."""
+    kinds = [(one, critical(_event(one).words)) for one in log if one.severity is not Condition.OK]
+    return [(entry, kind) for entry, kind in kinds if kind is not None]
 
 
 def _parts(

@@ -1,6 +1,6 @@
-"""What the words of a BMC mean: of ipmitool's sensors and event log, and of Redfish's messages.
+"""How to read BMC texts: ipmitool's sensors and event log, and Redfish messages.
 
-Words of sensors and events: the tables of ipmitool's ipmi_sel.h (IPMI 2.0, tables 42-2 and 42-3), read 2026-11-27.
+Sensor and event texts: the tables of ipmitool's ipmi_sel.h (IPMI 2.0, tables 42-2 and 42-3), read 2026-11-27.
 Messages: event logs that Dell, HPE, Lenovo, Supermicro, Gigabyte, Fujitsu and OpenPOWER machines printed.
 """
 
@@ -19,12 +19,12 @@ NAMES = {
     POWER: "power unit failure",
     DRIVE: "drive fault",
 }
-"""What an event log reports as critical, in words."""
+"""Names of the critical event kinds."""
 
 _FLAGS = re.IGNORECASE
 _HARMLESS = re.compile(r"predict|non-?fatal|non-?uncorrect|\bno (?:uncorrect|fatal)", _FLAGS)
 _GPU = re.compile(r"gpu|hbm|sram|nvlink|nvswitch", _FLAGS)
-"""Of GPUs the driver reports more, and the checks of GPUs judge it."""
+"""GPU events are skipped: the driver reports more, and the GPU checks judge it."""
 _EVENTS = (
     (
         PROCESSOR,
@@ -85,14 +85,14 @@ SUPPLY_SET, FAN_SET = "redundancy of power supplies", "redundancy of fans"
 
 
 def critical(words: str) -> str | None:
-    """Which critical event a text reports, None where none."""
+    """The kind of critical event that a text reports; None: it reports none."""
     if _HARMLESS.search(words) or _GPU.search(words):
         return None
     return next((kind for kind, pattern in _EVENTS if pattern.search(words)), None)
 
 
 def sensor_kind(name: str, unit: str | None, entity: str | None, text: str) -> str | None:
-    """What a sensor is of, as far as a check asks."""
+    """The kind of a sensor, as far as the checks need it."""
     if _REDUNDANCY.search(text):
         return FAN_SET if _FAN.search(name) else SUPPLY_SET
     if unit == "degrees C":
@@ -108,7 +108,7 @@ def sensor_kind(name: str, unit: str | None, entity: str | None, text: str) -> s
 
 
 def is_margin(name: str) -> bool:
-    """Whether a temperature is the distance to a limit, so that a low one is hot."""
+    """Whether a temperature is a margin to a limit, so that a low value is hot."""
     return _MARGIN.search(name) is not None
 
 
@@ -124,20 +124,20 @@ def is_low(name: str, state: str, value: float, cold: float) -> bool:
 
 @dataclass(frozen=True)
 class Event:
-    """One entry of an event log; `at` None: it has no time that can be trusted."""
+    """One entry of an event log; `at` is None if its time cannot be trusted."""
 
     at: float | None
     words: str
     asserted: bool = True
     severe: bool = True
-    """False where the BMC itself calls it harmless."""
+    """False if the BMC itself rates it harmless."""
 
 
 E = TypeVar("E", bound=Event)
 
 
 def standing(events: Iterable[E]) -> list[E]:
-    """Of events, the oldest first, the last of each text, unless it was deasserted."""
+    """The last event of each text, oldest first, without those that were deasserted."""
     last: dict[str, E] = {}
     for event in events:
         last.pop(event.words, None)
@@ -146,5 +146,5 @@ def standing(events: Iterable[E]) -> list[E]:
 
 
 def fresh(event: Event, now: float, seconds: float, ahead: float) -> bool:
-    """Whether an event is at most this old; one without a time, or from the future, is not."""
+    """Whether an event is at most this old; one without a time or with a future time is not."""
     return event.at is not None and -ahead <= now - event.at <= seconds

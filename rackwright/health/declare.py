@@ -1,4 +1,4 @@
-"""From the resolved cluster to what one node is expected to be."""
+"""Builds the expected state of a node from the resolved cluster."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ AMD = "1002:"
 
 
 def expected_of(cluster: Cluster, node: Node) -> Expected:
-    """What a node of a cluster file is expected to be; its health options are the role's, else defaults."""
+    """The expected state of a node of a cluster file; its health options are the role's, else the defaults."""
     options = options_of(node)
     manager = declared_on(node)
     networks = [(entry, cluster.networks[entry.network]) for entry in node.addresses]
@@ -68,21 +68,21 @@ def expected_of(cluster: Cluster, node: Node) -> Expected:
 
 
 def _runs_subnet_manager(cluster: Cluster, node: Node) -> bool:
-    """Where the cluster file declares which nodes run one, those; else any node that runs no jobs may."""
+    """Whether the node may run a subnet manager: if the cluster file declares which nodes do, those; else any node without jobs."""
     if any(other.offers(RunsSubnetManager) is not None for other in cluster.nodes):
         return node.offers(RunsSubnetManager) is not None
     return not node.holds(NodeRole.WORKER)
 
 
 def _acs(node: Node) -> str:
-    """As the role that declares the kernel has it; without that role, as the SKU's maker does."""
+    """From the role that declares the kernel; without that role, from the SKU's vendor."""
     kernel = node.offers(DeclaresKernel)
     off = not node.sku.keeps_acs if kernel is None else kernel.turns_acs_off(node)
     return "off" if off else "as-is"
 
 
 def _unknown_ports(node: Node, networks: list[Network]) -> tuple[str, ...]:
-    """RDMA kinds of the node's fabrics of which its SKU has no fabric port; a container has no such port at all."""
+    """RDMA kinds of the node's fabrics for which its SKU has no fabric port; a container never has one."""
     if node.platform is Platform.CONTAINER:
         return ()
     has = {nic.kind for nic in node.sku.nics if nic.purpose is NetworkPurpose.FABRIC}
@@ -91,7 +91,7 @@ def _unknown_ports(node: Node, networks: list[Network]) -> tuple[str, ...]:
 
 
 def expected_of_sku(sku: Sku, options: HealthOptions | None = None) -> Expected:
-    """What any node of a SKU is expected to be, for documents without a cluster file."""
+    """The expected state of any node of a SKU, for documents without a cluster file."""
     options = options or HealthOptions()
     return _merge(_of_sku(sku, options, Platform.BARE_METAL, {}), options, (), services=options.services)
 
@@ -105,7 +105,7 @@ def options_of(node: Node) -> HealthOptions:
 
 
 def _declared_mounts(node: Node) -> tuple[ExpectedMount, ...]:
-    """The filesystems that a node uses, but for those that it serves itself, as its roles mount them."""
+    """The filesystems that a node's roles mount, without those that it serves itself."""
     makes = node.offers(MakesFilesystems)
     found = []
     for one in node.filesystems:
@@ -129,7 +129,7 @@ def _declared_mounts(node: Node) -> tuple[ExpectedMount, ...]:
 
 
 def _mounts(options: HealthOptions, declared: tuple[ExpectedMount, ...]) -> tuple[ExpectedMount, ...]:
-    """What the role lists, then what `storage:` declares besides; of one in both, the list decides what is compared."""
+    """The role's list, then what `storage:` declares besides; for a mount in both, the list wins."""
     by_target = {one.target: one for one in declared}
     listed = [
         replace(
@@ -214,7 +214,7 @@ def _gpus(gpus: Gpus, options: HealthOptions, mig: dict[str, int]) -> ExpectedGp
 
 
 def xid_actions() -> dict[int, Action]:
-    """Action by XID, from the catalogue; one whose text says what to do is left out."""
+    """Action by XID, from the catalogue; an XID whose text has the action is left out."""
     found = {}
     for xid in xid_table().rows:
         if xid.action is not XidAction.OBEY_TEXT:
@@ -224,7 +224,7 @@ def xid_actions() -> dict[int, Action]:
 
 
 def minimum_drivers() -> dict[str, str]:
-    """Least version of each driver branch without a published hole, from the catalogue."""
+    """The lowest version of each driver branch without a published vulnerability, from the catalogue."""
     return {
         row.branch: row.version
         for row in security_table().rows

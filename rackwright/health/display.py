@@ -1,6 +1,6 @@
-"""Documents without the GPU that is for screens alone: it is listed among the others and computes nothing.
+"""Removes the display-only GPU from documents: nvidia-smi lists it among the others, but it runs no compute jobs.
 
-As in DGX Station A100, whose nvidia-smi lists four A100 and, as index 3, NVIDIA DGX Display (10de:1fb0).
+An example is DGX Station A100, whose nvidia-smi lists four A100 and, as index 3, NVIDIA DGX Display (10de:1fb0).
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import Any
 from rackwright.health.expected import Expected
 
 
-def computing(expected: Expected, raw: Any) -> Any:  # noqa: ANN401 - whatever was received
-    """The document without what is declared to be a display GPU; as it is where none is, or none is found."""
+def computing(expected: Expected, raw: Any) -> Any:  # noqa: ANN401 - unchecked input
+    """The document without the declared display GPU; unchanged if none is declared or found."""
     display = expected.gpus.display_pci_id if expected.gpus is not None else None
     if display is None or not isinstance(raw, dict) or not isinstance(raw.get("sections"), dict):
         return raw
@@ -45,13 +45,13 @@ def computing(expected: Expected, raw: Any) -> Any:  # noqa: ANN401 - whatever w
 
 
 def _data(sections: dict[str, Any], name: str) -> dict[str, Any]:
-    told = sections.get(name)
-    data = told.get("data") if isinstance(told, dict) and told.get("ok") is True else None
+    section = sections.get(name)
+    data = section.get("data") if isinstance(section, dict) and section.get("ok") is True else None
     return data if isinstance(data, dict) else {}
 
 
 def _replace(sections: dict[str, Any], name: str, data: dict[str, Any], **values: Any) -> None:  # noqa: ANN401
-    """Change those values of a section that it has."""
+    """Change values that the section has; ignore the others."""
     if data:
         changed = {key: value for key, value in values.items() if key in data}
         sections[name] = {**sections[name], "data": {**data, **changed}}

@@ -13,15 +13,15 @@ from rackwright.health.registry import AREAS, HealthCheck
 HEAD = """\
 # Health checks
 
-Made from the code by `python -m rackwright.health.docs docs/health-checks.md`; a test says when it is not current.
+Generated from the code by `python -m rackwright.health.docs docs/health-checks.md`; a test fails when it is out of date.
 
 One probe reads a node; {count} checks compare what it reports with the declared SKU and the site's options. A check
-reports PASS, WARN, FAIL or UNKNOWN. UNKNOWN is everything that was not read: no data, a missing tool, output that
-makes no sense, a deadline, a figure missing from the SKU. What the SKU does not have is not checked at all;
-what the platform cannot have is OUT OF SCOPE; what the site switches off is DISABLED, with its reason.
+reports PASS, WARN, FAIL or UNKNOWN. UNKNOWN means that a value was not read: no data, a missing tool, unexpected
+output, a timeout, or a value missing from the SKU. Checks for hardware that the SKU does not have do not run. A check
+that the platform cannot support is OUT OF SCOPE; one that the site switches off is DISABLED, with its reason.
 
-`fast`: judged by the nodes themselves, under the scheduler. The action is what a
-FAIL asks for unless the finding itself asks for another.
+`fast`: nodes also run the check themselves, under the scheduler. The action is what a FAIL calls for, unless the
+finding has a different one.
 
 | area | checks | fast |
 |---|---|---|
@@ -31,7 +31,7 @@ FAIL asks for unless the finding itself asks for another.
 LIMITS_HEAD = """\
 ## Thresholds
 
-A site overrides any of them by name (`HealthOptions.limits`). All were read on the day given.
+A site overrides any threshold by name (`HealthOptions.limits`). The last column is the day the source was read.
 
 | name | default | of | source | read |
 |---|---|---|---|---|
@@ -41,26 +41,26 @@ A site overrides any of them by name (`HealthOptions.limits`). All were read on 
 ABSENT_HEAD = """\
 ## What nvidia-smi does not report
 
-A value that is missing is UNKNOWN, unless every condition of one of these rows holds and no other GPU of the node
-reports it: then the claim is OUT OF SCOPE. All were read on {read}.
+A missing value is UNKNOWN, unless every condition of one of these rows holds and no other GPU of the node reports the
+value: then the check is OUT OF SCOPE. All sources were read on {read}.
 
 | value | where | source |
 |---|---|---|
 """
 
 BEGIN, END = "<!-- recorded documents: begin -->", "<!-- recorded documents: end -->"
-"""Between them is what `python -m tests.unit.health.corpus --write` measured."""
+"""Between these markers are the results of `python -m tests.unit.health.corpus --write`."""
 
 
 def page(before: str) -> str:
-    """The page made anew, with what was measured as it is in the page before."""
+    """The regenerated page; the measured part is kept from the old page."""
     _, begin, rest = before.partition(BEGIN)
     measured, end, _ = rest.partition(END)
     return text() + (f"\n{begin}{measured}{end}\n" if end else "")
 
 
 def text() -> str:
-    """The part that is made from the code."""
+    """The part that is generated from the code."""
     checks = all_checks()
     table = "\n".join(
         f"| {area} | {len(of(checks, area))} | {sum(check.fast for check in of(checks, area))} |"
@@ -80,16 +80,16 @@ def text() -> str:
 
 
 def _where(row: absent.Absence) -> str:
-    told = [f"driver before {row.below}"] if row.below is not None else []
-    told += [" or ".join(name.capitalize() for name in row.architectures)] if row.architectures else []
-    told += [f"NVSwitches on the {'board' if row.switches == 'node' else 'rack'}"] if row.switches else []
+    parts = [f"driver before {row.below}"] if row.below is not None else []
+    parts += [" or ".join(name.capitalize() for name in row.architectures)] if row.architectures else []
+    parts += [f"NVSwitches on the {'board' if row.switches == 'node' else 'rack'}"] if row.switches else []
     conditions = (
         (row.mig, "MIG mode"),
         (row.vm, "virtual machine"),
         (row.closed_modules, "kernel modules not known to be the open ones"),
         (row.ecc_off, "ECC off"),
     )
-    return ", ".join([*told, *(name for holds, name in conditions if holds)])
+    return ", ".join([*parts, *(name for holds, name in conditions if holds)])
 
 
 def of(checks: list[HealthCheck], area: str) -> list[HealthCheck]:

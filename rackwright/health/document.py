@@ -38,7 +38,7 @@ from rackwright.health.records import WHOLE_MAX, Record, Unreadable, describe, i
 SCHEMA = "rackwright-probe"
 VERSION = 1
 SNAPSHOTS_MAX = 200
-"""A node keeps some fifty."""
+"""A node keeps about fifty."""
 
 S = TypeVar("S", bound=Record)
 
@@ -53,17 +53,17 @@ def _is_snapshot(one: Any) -> bool:  # noqa: ANN401 - unchecked until here
 
 
 class Document:
-    """One probe document, of whatever quality; reading a section that is not there is Unreadable."""
+    """One probe document, possibly malformed; reading a missing section raises Unreadable."""
 
     def __init__(self, raw: Any) -> None:  # noqa: ANN401 - unchecked until here
         self._raw = raw
 
     @property
     def node(self) -> str:
-        """The name the node gave itself."""
+        """The node's own host name."""
         name = self._sections and self._raw.get("node")
         if not isinstance(name, str):
-            raise Unreadable("the document does not say which node it is of")
+            raise Unreadable("the document has no node name")
         return name
 
     @property
@@ -71,13 +71,13 @@ class Document:
         """When it was taken, seconds since the epoch by the node's clock."""
         at: Any = self._sections and self._raw.get("taken_at")
         if not is_time(at):
-            raise Unreadable("the document does not say when it was taken")
+            raise Unreadable("the document has no time")
         return float(at)
 
     @property
     def _sections(self) -> dict[str, Any]:
         if not isinstance(self._raw, dict) or self._raw.get("schema") != SCHEMA:
-            raise Unreadable("this is not a document of rackwright's probe")
+            raise Unreadable("not a document of rackwright's probe")
         if self._raw.get("version") != VERSION:
             raise Unreadable(
                 f"the document has version {describe(self._raw.get('version'))}; this rackwright reads version {VERSION}"
@@ -88,29 +88,29 @@ class Document:
         return sections
 
     def has(self, name: str) -> bool:
-        """Whether the probe was asked for this section."""
+        """Whether the probe was asked to read this section."""
         try:
             return name in self._sections
         except Unreadable:
-            return True  # then every check says what is wrong
+            return True  # then every check reports the error
 
     def _section(self, name: str, kind: type[S]) -> S:
-        told = self._sections.get(name)
-        if not isinstance(told, dict):
+        section = self._sections.get(name)
+        if not isinstance(section, dict):
             raise Unreadable(f"the document has no section {name}")
-        if told.get("ok") is not True:
-            why = told.get("why")
+        if section.get("ok") is not True:
+            why = section.get("why")
             raise Unreadable(f"{name}: {why if isinstance(why, str) else 'not read'}")
-        return kind(told.get("data"), name)
+        return kind(section.get("data"), name)
 
     @property
     def snapshots(self) -> list[dict[str, Any]]:
-        """Counters of earlier passes (`rackwright.health.history`); none where the node keeps none."""
+        """Counters of earlier passes (`rackwright.health.history`); empty if the node keeps none."""
         try:
-            told = self._sections.get("history")
+            history = self._sections.get("history")
         except Unreadable:
             return []
-        found = told.get("data") if isinstance(told, dict) else None
+        found = history.get("data") if isinstance(history, dict) else None
         snapshots = found.get("snapshots") if isinstance(found, dict) else None
         if not isinstance(snapshots, list) or len(snapshots) > SNAPSHOTS_MAX:
             return []

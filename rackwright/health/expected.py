@@ -1,4 +1,4 @@
-"""What a node is declared to be, flat and plain: it travels to nodes as JSON."""
+"""The declared state of a node as flat data: it is sent to nodes as JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ANY = "any"
 
 @dataclass(frozen=True)
 class ExpectedGpus:
-    """The declared GPUs; None is a figure the SKU does not know."""
+    """The declared GPUs; None: the SKU does not declare the value."""
 
     model: str
     count: int
@@ -23,7 +23,7 @@ class ExpectedGpus:
     architecture: str | None = None
     pci_ids: tuple[str, ...] = ()
     display_pci_id: str | None = None
-    """A GPU for screens alone, which is not counted."""
+    """A display-only GPU, which does not count."""
     pcie_generation: int | None = None
     pcie_width: int | None = None
     nvlinks: int | None = None
@@ -31,15 +31,15 @@ class ExpectedGpus:
     nvswitch: str | None = None
     power_watts: int | None = None
     vendor: str = "nvidia"
-    """Who makes them: nvidia or amd."""
+    """Vendor: nvidia or amd."""
     mig: tuple[str, ...] = ()
-    """Profiles every GPU is divided into; empty: MIG is off."""
+    """MIG profiles of every GPU; empty: MIG is off."""
     compute_mode: str = "Default"
 
     def link_gbs(self) -> float:
         """GB/s of one NVLink in one direction, as sold."""
         if not self.nvlinks or self.nvlink_gbs is None:
-            raise Unreadable(f"the SKU does not say how fast an NVLink of {self.model} is")
+            raise Unreadable(f"the SKU declares no NVLink speed for {self.model}")
         return self.nvlink_gbs / self.nvlinks / 2
 
 
@@ -74,24 +74,24 @@ class ExpectedDrives:
 
 @dataclass(frozen=True)
 class ExpectedMount:
-    """A filesystem that must be there."""
+    """A filesystem that must be mounted."""
 
     target: str
     source: str | None = None
     type: str | None = None
     writable: bool = True
     shared: bool = False
-    """Whether it is a server's: where that is away, it is on every node, and none of them is at fault."""
+    """Whether it is on a server: if the server fails, every node is affected and none is at fault."""
     automount: bool = False
-    """Whether something waits at the folder for its first use, also while the server is away."""
+    """Whether an automounter waits for its first use, even while the server is down."""
 
 
 @dataclass(frozen=True)
 class Expected:
-    """One node, as declared; what every check judges against."""
+    """One node as declared; every check judges against this."""
 
     node: str | None
-    """None: a document judged without a cluster file; nothing is said of names and addresses."""
+    """None: a document is judged without a cluster file, so names and addresses are not checked."""
     sku: str
     platform: str = "bare-metal"
     family: str | None = None
@@ -107,26 +107,26 @@ class Expected:
     gpus: ExpectedGpus | None = None
     ports: tuple[ExpectedPorts, ...] = ()
     unknown_ports: tuple[str, ...] = ()
-    """Link kinds of the declared fabrics of which the SKU has no port: what their ports are is UNKNOWN."""
+    """Link kinds of the declared fabrics for which the SKU has no port: their ports are UNKNOWN."""
     bluefields: dict[str, int] = field(default_factory=dict)
     """BlueField-3 ports by mode: nic, dpu, or any."""
     drives: tuple[ExpectedDrives, ...] = ()
     addresses: tuple[ExpectedAddress, ...] = ()
     gateways: tuple[str, ...] = ()
     own_clock_stratum: int | None = None
-    """Of the head, where its own clock is declared to be the site's time."""
+    """True on the head if its own clock is the site's declared time source."""
     mounts: tuple[ExpectedMount, ...] = (ExpectedMount("/"),)
     bonds: dict[str, tuple[str, ...]] = field(default_factory=dict)
     arrays: tuple[str, ...] = ()
     services: tuple[str, ...] = ()
     dcgm: str | None = None
-    """Where DCGM's host engine listens, as dcgmi's --host; None: no role declares it."""
+    """Address of DCGM's host engine, as for dcgmi --host; None: no role declares DCGM."""
     slurmd: bool = False
     runs_subnet_manager: bool = False
     driver_version: str | None = None
     driver_open: bool | None = None
     minimum_drivers: dict[str, str] = field(default_factory=dict)
-    """Least version of each driver branch that has no published hole."""
+    """The lowest version of each driver branch without a published vulnerability."""
     hold_packages: bool = True
     kernel: str | None = None
     kernel_arguments: tuple[str, ...] = ()
@@ -139,13 +139,13 @@ class Expected:
     nvme_firmware: dict[str, str] = field(default_factory=dict)
     """By model."""
     lacking: dict[str, str] = field(default_factory=dict)
-    """Capabilities the platform does not have, with the reason."""
+    """Capabilities that the platform lacks, each with the reason."""
     limits: dict[str, float] = field(default_factory=dict)
-    """Only what the site overrides."""
+    """Only the site's overrides."""
     disabled: dict[str, str] = field(default_factory=dict)
     """Checks switched off, with the reason."""
     xids: dict[int, Action] = field(default_factory=dict)
-    """What each XID asks for; one that is not here is UNKNOWN."""
+    """Action by XID; an XID that is not listed is UNKNOWN."""
 
     def limit(self, name: str) -> float:
         """A threshold: the site's, else the default."""
@@ -156,37 +156,37 @@ class Expected:
         return tuple(ports for ports in self.ports if ports.kind in kinds)
 
     def has_rdma(self, *kinds: str) -> bool:
-        """Whether ports of these link kinds are declared, or only a fabric that needs them."""
+        """Whether ports of these link kinds are declared, or a fabric that needs them."""
         return bool(self.ports_of(*kinds)) or not set(kinds).isdisjoint(self.unknown_ports)
 
     def the_gpus(self) -> ExpectedGpus:
-        """The declared GPUs; checks that ask for them apply only where there are some."""
+        """The declared GPUs; a check that uses them applies only to nodes that declare some."""
         if self.gpus is None:
             raise Unreadable("no GPU is declared")
         return self.gpus
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
-        told = asdict(self)
-        told["xids"] = {str(code): action.value for code, action in self.xids.items()}
-        return told
+        written = asdict(self)
+        written["xids"] = {str(code): action.value for code, action in self.xids.items()}
+        return written
 
     @classmethod
-    def from_json(cls, told: dict[str, Any]) -> Expected:
+    def from_json(cls, data: dict[str, Any]) -> Expected:
         """The reverse of `to_json`, through JSON."""
-        values = _tuples(told)
+        values = _tuples(data)
         for name, kind in _NESTED.items():
-            values[name] = tuple(kind(**one) for one in told[name])
-        if told["gpus"] is not None:
-            values["gpus"] = ExpectedGpus(**_tuples(told["gpus"]))
-        values["bonds"] = {name: tuple(members) for name, members in told["bonds"].items()}
-        values["xids"] = {int(code): Action(word) for code, word in told["xids"].items()}
+            values[name] = tuple(kind(**one) for one in data[name])
+        if data["gpus"] is not None:
+            values["gpus"] = ExpectedGpus(**_tuples(data["gpus"]))
+        values["bonds"] = {name: tuple(members) for name, members in data["bonds"].items()}
+        values["xids"] = {int(code): Action(word) for code, word in data["xids"].items()}
         return cls(**values)
 
 
-def _tuples(told: dict[str, Any]) -> dict[str, Any]:
-    """JSON has no tuples: its lists were some."""
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in told.items()}
+def _tuples(data: dict[str, Any]) -> dict[str, Any]:
+    """Lists turned back into tuples, which JSON does not have."""
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
 
 
 _NESTED: dict[str, type] = {

@@ -159,7 +159,7 @@ class GpuSection(Record):
     """What nvidia-smi prints around its document."""
 
     def some(self) -> list[Gpu]:
-        """Every GPU; where there is none there is nothing to judge either."""
+        """Every GPU; Unreadable if there is none."""
         found = self.gpus
         if not found:
             raise Unreadable("nvidia-smi lists no GPU")
@@ -172,7 +172,7 @@ class Link(Record):
 
 
 class GpuLinks(Record):
-    """Links and counters of a GPU; `said` is what nvidia-smi prints in place of links."""
+    """Links and counters of a GPU; the text is nvidia-smi's in place of links."""
 
     index: int = whole()
     said: str | None = word_or_none()
@@ -198,7 +198,7 @@ class TopologySection(Record):
             raise Unreadable("topology.matrix is missing")
         for row in table.values():
             if not isinstance(row, dict) or not all(isinstance(cell, str) for cell in row.values()):
-                raise Unreadable("topology.matrix has a row that is none")
+                raise Unreadable("topology.matrix has an invalid row")
         return table
 
     _data: dict[str, dict[str, dict[str, str]]]

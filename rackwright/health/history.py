@@ -1,7 +1,7 @@
-"""Error counters as earlier passes read them: an increase is judged, never a total since boot.
+"""Error counters from earlier passes: checks judge an increase, never a total since boot.
 
-A node keeps snapshots of the last day. Each holds what changed since the one before it, so that a
-quiet node keeps next to nothing.
+A node keeps snapshots of the last day. Each holds only what changed since the one before it, so a quiet node
+stores almost nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rackwright.health.records import Unreadable
 from rackwright.health.verdict import Finding, fail, unknown, warn
 
 SPACING_SECONDS = 1740.0
-"""Half an hour, less what a pass may come early."""
+"""Half an hour, minus the time by which a pass may be early."""
 KEPT_SECONDS = 90000.0
 """A day and an hour."""
 HOUR, DAY = 3600.0, 86400.0
@@ -30,36 +30,36 @@ Snapshot = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Rise:
-    """By how much a counter rose."""
+    """The increase of a counter."""
 
     count: int
     seconds: float
-    """Since the earliest reading within the window."""
+    """Time since the earliest reading within the window."""
 
 
 def rise(snapshots: Sequence[Snapshot], key: str, value: int, at: float, window: float) -> Rise | None:
-    """The increase of a counter up to now; None where nothing was read within the window.
+    """The increase of a counter up to now; None if there is no reading within the window.
 
-    A counter that fell was reset, and has counted from 0 since.
+    A counter that fell was reset and has counted from 0 since.
     """
     earliest, last, count = None, None, 0
     for snapshot in snapshots:
-        told = snapshot["changed"].get(key, last)
-        if told is not None and at - window <= snapshot["at"] < at:
+        reading = snapshot["changed"].get(key, last)
+        if reading is not None and at - window <= snapshot["at"] < at:
             if earliest is None:
                 earliest = snapshot["at"]
             else:
-                count += told - last if told >= last else told
-        last = told
+                count += reading - last if reading >= last else reading
+        last = reading
     if earliest is None or last is None:
         return None
     return Rise(count + (value - last if value >= last else value), at - earliest)
 
 
 def updated(snapshots: Sequence[Snapshot], counters: Mapping[str, int], at: float) -> list[Snapshot]:
-    """The snapshots with one more, where the last is old enough, and without those that are too old."""
+    """The snapshots with the new one, if the last one is old enough, and without expired ones."""
     if any(one["at"] > at for one in snapshots):
-        snapshots = []  # the clock was set back: what is ahead of it would never leave
+        snapshots = []  # the clock was set back: a future snapshot would never expire
     if snapshots and at - snapshots[-1]["at"] < SPACING_SECONDS:
         return list(snapshots)
     state: dict[str, int] = {}
@@ -81,8 +81,8 @@ def name(*parts: object) -> str:
 def increase(document: Document, key: str, value: int, window: float) -> Rise | None:
     """The increase of a counter within the window and this boot; None without an earlier reading.
 
-    Booting resets most counters and trains every link, which counts some errors on a healthy node:
-    readings from before the boot are not compared with.
+    A boot resets most counters and trains every link, which counts some errors on a healthy node, so
+    readings from before the boot are ignored.
     """
     return rise(document.snapshots, key, value, document.taken_at, min(window, _uptime(document)))
 
@@ -95,10 +95,10 @@ def _uptime(document: Document) -> float:
 
 
 def rising(document: Document, what: str, key: str, value: int, most: float, window: float) -> Finding | None:
-    """FAIL where a counter rose by more than `most` within the window.
+    """FAIL if a counter rose by more than `most` within the window.
 
-    A total of no more than that cannot have. A greater one without an earlier reading is a WARN:
-    when it was counted is not known.
+    A total of at most `most` cannot have risen by more. A larger total without an earlier reading is a WARN,
+    because the time of the errors is unknown.
     """
     if value <= most:
         return None
@@ -106,29 +106,29 @@ def rising(document: Document, what: str, key: str, value: int, most: float, win
     found = increase(document, key, value, window)
     if found is None and (ahead := _ahead(document)):
         return unknown(
-            f"{what} {value} in all; the clock was set back by {ahead:.0f} s since the last reading"
+            f"{what} {value} in total; the clock was set back by {ahead:.0f} s since the last reading"
         )
     if found is None:
-        return warn(f"{what} {value} in all (most {most:g} in {span}); no earlier reading to compare with")
+        return warn(f"{what} {value} in total (most {most:g} in {span}); no earlier reading to compare with")
     if found.count <= most:
         return None
     return fail(f"{what} +{found.count} in {found.seconds / 60:.0f} min (most {most:g} in {span})")
 
 
 def _ahead(document: Document) -> float:
-    """By how much the last reading is dated after the document; 0.0 if it is not."""
+    """Seconds by which the last reading is newer than the document; 0.0 if it is not."""
     last = max((one["at"] for one in document.snapshots), default=0.0)
     return max(0.0, last - document.taken_at)
 
 
 def counters_of(document: Document) -> dict[str, int]:
-    """Every counter of a document that a check judges by its increase."""
+    """Every counter in a document that a check judges by its increase."""
     found: dict[str, int] = {}
     for read in (_infiniband, _gpus, _amd, _nvlinks, _pci, _memory, _network, _drives, _cpu, _services):
         try:
             found.update((key, value) for key, value in read(document) if value is not None)
         except Unreadable:
-            continue  # a section that was not read, or half of one, is as before
+            continue  # a section that was not read, or only in part, keeps its old values
     return found
 
 
@@ -137,7 +137,7 @@ T = TypeVar("T")
 
 
 def _of_each(things: Iterable[T], read: Callable[[T], dict[str, int | None]]) -> Counters:
-    """The counters of every thing; one that counts nothing, as a NIC without a PMA, costs no other."""
+    """The counters of each item; one without counters, such as a NIC without a PMA, does not affect the others."""
     for thing in things:
         try:
             yield from read(thing).items()

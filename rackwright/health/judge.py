@@ -1,4 +1,4 @@
-"""Judging one document: every check that applies, each with its own outcome."""
+"""Judges one document with every check that applies, each with a separate outcome."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ MODULES = (
     gpu_present, gpu_memory, gpu_pcie, gpu_running, gpu_xid, dcgm, amd, nvlink, rdma, links, bluefield, ethernet, cpu, memory,
     disk, filesystem, machine_log, os_driver, os_kernel, os_firmware, os_state, services, bmc,
 )  # fmt: skip
-"""Importing them has registered their checks."""
+"""Importing these modules registers their checks."""
 
 
 def all_checks() -> list[HealthCheck]:
-    """Every check there is, by area and then as its module orders them."""
+    """Every check, by area and then in the order of its module."""
     place = {module.__name__: number for number, module in enumerate(MODULES)}
     return sorted(
         CHECKS.values(), key=lambda check: (AREAS.index(check.area), place[check.function.__module__])
@@ -57,16 +57,15 @@ def all_checks() -> list[HealthCheck]:
 
 EVIDENCE_MAX_CHARACTERS = 600
 FINDINGS_MAX = 200
-"""Of one check. A node with every GPU, port and drive broken has fewer."""
+"""Limit for one check. A node with every GPU, port and drive broken has fewer."""
 SILENT = (Status.PASS, Status.DISABLED, Status.OUT_OF_SCOPE)
 
 
 def judge(expected: Expected, raw: Any, *, now: float | None = None) -> list[HealthResult]:  # noqa: ANN401
     """Every result about one node, by area.
 
-    `raw` is whatever was received in place of a probe document; none of it makes this raise, and every text
-    in the results is printable. `now`, where given, is compared
-    with the document's own time: an old document says nothing of the node as it is.
+    `raw` is untrusted input in place of a probe document: it never makes this raise, and every text in the results
+    is printable. If `now` is given, a document that is too old is not judged.
     """
     document, damage = _document(expected, raw)
     fast = isinstance(raw, dict) and raw.get("fast") is True
@@ -84,7 +83,7 @@ def judge(expected: Expected, raw: Any, *, now: float | None = None) -> list[Hea
 
 
 def _document(expected: Expected, raw: Any) -> tuple[Document, Finding | None]:  # noqa: ANN401
-    """The document as it is judged, and why it cannot be."""
+    """The document to judge, or the reason why it cannot be judged."""
     try:
         return Document(computing(expected, raw)), None
     except Exception as error:  # noqa: BLE001 - a document that breaks its reader is not known
@@ -103,14 +102,14 @@ def _name_of(document: Document) -> str:
 
 
 def _misfit(expected: Expected, document: Document, now: float | None) -> Finding | None:
-    """Why the document as a whole cannot be used for this node."""
+    """Why the whole document cannot be used for this node."""
     try:
         if expected.node is not None and document.node.split(".")[0] != expected.node:
-            return unknown(f"the document is of {document.node}, not of {expected.node}")
+            return unknown(f"the document is from node {document.node}, not {expected.node}")
         if now is not None:
             age, most = now - document.taken_at, expected.limit("document_age_s")
             if age > most:
-                return unknown(f"the document is {age} s old; more than {most:.0f} s says nothing of now")
+                return unknown(f"the document is {age} s old (most {most:.0f} s)")
     except Unreadable as error:
         return unknown(str(error))
     return None
@@ -130,15 +129,15 @@ def _run(check: HealthCheck, expected: Expected, document: Document) -> list[Fin
     try:
         for one in check.function(expected, document):
             if len(found) == FINDINGS_MAX:
-                found.append(unknown(f"more than {FINDINGS_MAX} findings; the rest is not listed"))
+                found.append(unknown(f"more than {FINDINGS_MAX} findings; the rest are not listed"))
                 break
-            found.append(one)  # what came before it breaks is kept
+            found.append(one)  # keep what the check found before it crashed
     except Missing as error:
         found.append(unknown(str(error), error.place))
     except Unreadable as error:
         found.append(unknown(str(error)))
     except Exception as error:  # noqa: BLE001 - a check that breaks does not know
-        found.append(unknown(f"the check broke: {_shown(error)}"))
+        found.append(unknown(f"the check crashed: {_shown(error)}"))
     return _gathered([_excused(expected, document, one) for one in found])
 
 
@@ -150,10 +149,10 @@ def _excused(expected: Expected, document: Document, finding: Finding) -> Findin
 
 
 def _gathered(found: list[Finding]) -> list[Finding]:
-    """Problems, else that it passed, else each reason why the claim is not made of this node."""
+    """The problems, else the pass, else each reason why the check is out of scope for this node."""
     problems = [one for one in found if one.status not in (Status.PASS, Status.OUT_OF_SCOPE)]
     passed = [one for one in found if one.status is Status.PASS]
-    return problems or passed[:1] or list(dict.fromkeys(found)) or [unknown("the check came to no verdict")]
+    return problems or passed[:1] or list(dict.fromkeys(found)) or [unknown("the check gave no verdict")]
 
 
 def _result(node: str, check: HealthCheck, found: Finding) -> HealthResult:
@@ -172,7 +171,7 @@ def _result(node: str, check: HealthCheck, found: Finding) -> HealthResult:
 
 
 def worst(results: Iterable[HealthResult]) -> Status:
-    """The status that decides; nothing judged is nothing known."""
+    """The worst status; UNKNOWN if nothing was judged."""
     there = {result.status for result in results}
     for status in SEVERITY[:4]:
         if status in there:
@@ -181,5 +180,5 @@ def worst(results: Iterable[HealthResult]) -> Status:
 
 
 def hardest(results: Iterable[HealthResult]) -> Action:
-    """The hardest action any result asks for."""
+    """The hardest action of any result."""
     return max((result.action for result in results), key=lambda action: action.rank, default=Action.NONE)

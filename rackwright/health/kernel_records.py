@@ -1,4 +1,4 @@
-"""The kernel's complaints, as the checks read them."""
+"""Errors in the kernel log, as the checks read them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from rackwright.health.records import (
 
 
 class LogEntry(Record):
-    """Equal complaints of the kernel; see `rackwright.health.probe.kernel_events`."""
+    """Identical kernel errors, merged; see `rackwright.health.probe.kernel_events`."""
 
     kind: str = word()
     device: str | None = word_or_none()
-    """A PCI address, a block device or an interface, by the kind."""
+    """A PCI address, a block device or an interface, depending on the kind."""
     server: str | None = word_or_none()
     first: float = real()
     at: float = real()
@@ -37,13 +37,13 @@ class LogEntry(Record):
     code: int | None = whole_or_none()
     severity: str | None = word_or_none()
     cause: int | None = whole_or_none()
-    """The XID that this one is a consequence of."""
+    """The XID that caused this one."""
     recovery: str | None = word_or_none()
     driver: str | None = word_or_none()
     where: str | None = word_or_none()
-    """What the PCI device is: gpu, nvswitch, rdma, nvme or other; None: not on the bus."""
+    """Kind of the PCI device: gpu, nvswitch, rdma, nvme or other; None: not on the bus."""
     mounts: list[str] | None = words_or_none()
-    """Where the block device is mounted; None: not known."""
+    """Mount points of the block device; None: unknown."""
     gbps: float | None = real_or_none()
     speed: float | None = real_or_none()
     width: float | None = real_or_none()
@@ -52,7 +52,7 @@ class LogEntry(Record):
 
 
 class KernelLogSection(Record):
-    """Complaints of the last day; `counts` counts the lines by kind."""
+    """Errors of the last day; `counts` has the number of lines by kind."""
 
     since: int = whole()
     lines: int = whole()
@@ -62,8 +62,6 @@ class KernelLogSection(Record):
     def of(self, *kinds: str) -> list[LogEntry]:
         """The entries of these kinds, oldest first."""
         found = [one for one in self.entries if one.kind in kinds]
-        if len(found) > KEPT_PER_KIND * len(
-            kinds
-        ):  # the probe keeps no more, and some checks compare all with all
+        if len(found) > KEPT_PER_KIND * len(kinds):  # the probe keeps no more, and some checks are quadratic
             raise Unreadable(f"{self.place}.entries has {len(found)} of {', '.join(kinds)}")
         return sorted(found, key=lambda one: one.at)

@@ -1,4 +1,4 @@
-"""Every threshold of the checks, with its source and the day it was read; a site may override each."""
+"""Every threshold of the checks, with its source and the day it was read; a site may override each one."""
 
 from __future__ import annotations
 
@@ -69,15 +69,15 @@ LIMITS: dict[str, Limit] = {
     "gpu_busy_clock_percent": Limit(
         50, "%", "SM clock of its maximum while 90 % busy", f"{GCM}: clock_freq asks for at least half"
     ),
-    "gpu_idle_memory_mib": Limit(15, "MiB", "memory used with no process there", f"{GCM}: mem_usage above 15 MiB"),
-    "gpu_stuck_memory_mib": Limit(1024, "MiB", "memory used with no process there", f"{OURS}: a job left it"),
+    "gpu_idle_memory_mib": Limit(15, "MiB", "memory in use without a process", f"{GCM}: mem_usage above 15 MiB"),
+    "gpu_stuck_memory_mib": Limit(1024, "MiB", "memory in use without a process", f"{OURS}: a job left it"),
     "xid_application_bursts": Limit(
         100, "bursts", "bursts of XIDs that blame the application, in a day; a burst: one process, one minute",
         f"{OURS}: shown, never a reason to drain", READ_AGAIN,
     ),
     "sxid_nonfatal_events": Limit(10, "events", "non-fatal SXids in a day", f"{OURS}: repeated ones precede fatal ones"),
     "nvlink_errors": Limit(
-        10, "errors", "errors of a GPU's NVLinks in an hour that were not corrected",
+        10, "errors", "uncorrected errors of a GPU's NVLinks in an hour",
         f"{OURS}: {DCGM} fails at any increase; a single one was repeated and lost nothing", READ_AGAIN,
     ),
     "nvlink_recoveries": Limit(
@@ -104,7 +104,7 @@ LIMITS: dict[str, Limit] = {
     ),
     "ib_integrity_errors": Limit(
         5, "times", "local link integrity errors of a port in a day",
-        f"{OURS}: {SENTINEL} takes any for fatal, a link that was lost and trained again can count some", READ_AGAIN,
+        f"{OURS}: {SENTINEL} treats any as fatal, but a link that was lost and retrained can count some", READ_AGAIN,
     ),
     "ib_receive_errors": Limit(
         100, "errors", "port_rcv_errors in an hour", f"{AI}, ib_link_validation; {SENTINEL}: 10 in a second", READ_AGAIN
@@ -183,19 +183,19 @@ LIMITS: dict[str, Limit] = {
     "clock_offset_fail_s": Limit(
         60, "s", "clock off the reference", "munge: a credential lives 300 s; Slurm refuses the node beyond", READ_AGAIN
     ),
-    "clock_stratum": Limit(10, "", "stratum of the clock", f"{OURS}: a local clock without a source is 10 and more"),
+    "clock_stratum": Limit(10, "", "stratum of the clock", f"{OURS}: a local clock without a source has stratum 10 or higher"),
     "processes_waiting": Limit(
-        20, "processes", "processes that wait in the kernel", f"{GCM}: D-state processes"
+        20, "processes", "processes in state D", f"{GCM}: D-state processes"
     ),
     "zombies": Limit(100, "processes", "zombies", f"{GCM}: zombie processes"),
     "service_restarts": Limit(
         5, "times", "restarts of a service in a day", "systemd, DefaultStartLimitBurst: gives up at five in 10 s", READ_AGAIN
     ),
     "dcgm_diag_age_s": Limit(
-        86400, "s", "age of the kept result of dcgmi diag", f"{OURS}: what failed before has been acted on"
+        86400, "s", "age of the kept result of dcgmi diag", f"{OURS}: earlier failures have been acted on"
     ),
     "bmc_cold_c": Limit(
-        15, "C", "a temperature below it that the BMC calls critical is low or not read, not hot",
+        15, "C", "a critical temperature below this is too low or misread, not too hot",
         f"{OURS}: the lowest upper threshold in recorded outputs is 42 C, of an HPE inlet", READ_BMC,
     ),
     "bmc_log_warn_percent": Limit(
@@ -208,5 +208,5 @@ LIMITS: dict[str, Limit] = {
         24, "h", "age of a critical event in the BMC's log",
         f"{OURS}: as the kernel's log, a day; uncorrectable memory errors count since the last boot", READ_BMC,
     ),
-    "document_age_s": Limit(3600, "s", "age of the probe document", f"{OURS}: an older one says nothing of now"),
+    "document_age_s": Limit(3600, "s", "age of the probe document", f"{OURS}: an older document is out of date"),
 }  # fmt: skip

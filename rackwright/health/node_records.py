@@ -93,7 +93,7 @@ class LinksSection(Record):
 
 class BluefieldCard(Record):
     address: str = word()
-    """Of its first port."""
+    """Of the first port."""
     ports: int = whole()
     why: str | None = word_or_none()
     mode: str = word()

@@ -1,7 +1,7 @@
 """Which of the counters of `nvidia-smi nvlink -e` are errors: their names differ by NVLink generation.
 
-NVLink 5 corrects errors before anyone sees them and counts what it corrected: a healthy Blackwell
-link shows FEC histogram bin 0 in the billions and raw bit errors on every lane.
+NVLink 5 corrects errors transparently and counts the corrections: a healthy Blackwell link shows FEC
+histogram bin 0 in the billions and raw bit errors on every lane.
 
 Names of generation 5: as recorded of B300 with driver 595.91.07, and in nvidia-smi's own page
 (PLR); of generations 1 to 4: as recorded of H100. What they mean: NVML field values, and which of
@@ -33,14 +33,14 @@ JUDGED = {
 }
 """Counters whose increase is judged, and the limit of each."""
 FATAL = ("link_recovery_failed_events",)
-"""One is enough: the link did not come back."""
+"""A single one fails: the link did not come back."""
 NO_ERRORS = re.compile(
     r"total_link_recovery_events|fec_errors_-_\d+|raw_(ber|errors)_.*|(effective|symbol)_ber|plr_.*"
     r"|(tx|rx)_(packets|bytes)"
 )
-"""Throughput, what was corrected, and sums of what is judged by itself."""
+"""Throughput, corrections, and sums of counters that are judged separately."""
 
 
 def is_known(name: str) -> bool:
-    """Whether a counter is judged, or known to be no error."""
+    """Whether a counter is judged, or known to be harmless."""
     return name in JUDGED or name in FATAL or NO_ERRORS.fullmatch(name) is not None

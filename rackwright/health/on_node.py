@@ -1,10 +1,10 @@
-"""Probe and judge in one go, on the node and by itself: what a prolog or HealthCheckProgram calls.
+"""Probes and judges the node in one go, on the node itself: a prolog or HealthCheckProgram calls this.
 
     health.py EXPECTED.json [REQUEST]
 
 EXPECTED.json is `Expected.to_json()`, written by rackwright; REQUEST is the probe's request as
-JSON, e.g. {"fast": true}. Prints one JSON document; exit status 0: nothing failed and nothing is
-unknown, 3: a check failed, 4: something is UNKNOWN.
+JSON, e.g. {"fast": true}. Prints one JSON document; exit status 0: no check failed or is
+UNKNOWN, 3: a check failed, 4: something is UNKNOWN.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def report(expected: Expected, source: Source, request: dict[str, Any]) -> dict[
 
 
 def reason(failed: list[str]) -> str:
-    """Machine-readable words for the scheduler: the checks that failed, each once."""
+    """Machine-readable text for the scheduler: the failed checks, each once."""
     return ",".join(dict.fromkeys(failed))
 
 
@@ -55,13 +55,13 @@ def main(arguments: list[str]) -> None:
             expected = Expected.from_json(json.load(handle))
         request = json.loads(arguments[1]) if len(arguments) > 1 else {}
     except (IndexError, OSError, ValueError, KeyError, TypeError) as error:
-        sys.stderr.write(f"error: what this node should be cannot be read: {error!r}\n")
+        sys.stderr.write(f"error: the node's expected state cannot be read: {error!r}\n")
         sys.stderr.flush()
         os._exit(EXIT[Status.UNKNOWN])
-    told = report(expected, Source(), request)
-    sys.stdout.write(json.dumps(told) + "\n")
+    outcome = report(expected, Source(), request)
+    sys.stdout.write(json.dumps(outcome) + "\n")
     sys.stdout.flush()
-    os._exit(EXIT.get(Status(told["status"]), 0))  # as in the probe: a hung thread must not hold us
+    os._exit(EXIT.get(Status(outcome["status"]), 0))  # as in the probe: a hung thread must not block the exit
 
 
 if __name__ == "__main__":

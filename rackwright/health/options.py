@@ -1,4 +1,4 @@
-"""What a site says about its health checks."""
+"""A site's options for its health checks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class RequiredMount(Frozen):
 
 
 class DeclaredFirmware(Frozen):
-    """Firmware versions; what is not named is only compared among equal devices."""
+    """Firmware versions; devices without a declared version are only compared with each other."""
 
     bios: str | None = None
     gpu_vbios: str | None = None
@@ -37,23 +37,27 @@ class DeclaredFirmware(Frozen):
 
 
 class HealthOptions(RoleOptions):
-    """What the node's declaration does not say, thresholds, and checks to leave out."""
+    """Settings beyond the node's declaration, thresholds, and checks to switch off."""
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset(NodeRole)
     moved: ClassVar[Mapping[str, str]] = {"acs": "roles.kernel.acs"}
 
-    limits: dict[str, float] = Field(default_factory=dict, description="Thresholds that differ from ours.")
-    disabled: dict[str, str] = Field(
-        default_factory=dict, description="Checks switched off: name and reason. Shown as DISABLED."
+    limits: dict[str, float] = Field(
+        default_factory=dict, description="Thresholds that replace the defaults, by name."
     )
-    services: tuple[UnitName, ...] = Field(default=(), description="More units that must be active.")
+    disabled: dict[str, str] = Field(
+        default_factory=dict, description="Checks to switch off: name and reason. Shown as DISABLED."
+    )
+    services: tuple[UnitName, ...] = Field(default=(), description="Additional units that must be active.")
     mounts: tuple[RequiredMount, ...] = Field(default=(), description="Filesystems besides /.")
     bonds: dict[InterfaceName, tuple[InterfaceName, ...]] = Field(
         default_factory=dict, description="Members by bond."
     )
     arrays: tuple[InterfaceName, ...] = Field(default=(), description="md arrays, e.g. md0.")
     compute_mode: Literal["Default", "Exclusive_Process", "Prohibited"] = "Default"
-    driver_version: Version | None = Field(default=None, description="The exact driver; the lock sets it.")
+    driver_version: Version | None = Field(
+        default=None, description="The exact driver version; the lock sets it."
+    )
     driver_open: bool | None = None
     hold_packages: bool = True
     kernel: KernelRelease | None = Field(
@@ -68,7 +72,7 @@ class HealthOptions(RoleOptions):
     def _known_limits(cls, limits: dict[str, float]) -> dict[str, float]:
         for name in limits:
             if name not in LIMITS:
-                raise mistake(f"There is no limit {name}.", suggest(name, LIMITS, what="limits"))
+                raise mistake(f"There is no threshold {name}.", suggest(name, LIMITS, what="limits"))
         return limits
 
     @field_validator("disabled")
@@ -78,7 +82,7 @@ class HealthOptions(RoleOptions):
             if name not in CHECKS:
                 raise mistake(f"There is no health check {name}.", suggest(name, CHECKS, what="checks"))
             if len(reason.strip()) < 8:
-                raise mistake(f"Say why {name} is switched off, in a few words.")
+                raise mistake(f"{name} is switched off without a reason; give a short one.")
         return disabled
 
     @field_validator("pkeys")
@@ -88,5 +92,5 @@ class HealthOptions(RoleOptions):
             try:
                 int(key, 16)
             except ValueError:
-                raise mistake(f"{key} is no partition key: write it like 0x8001.") from None
+                raise mistake(f"{key} is not a partition key; write it like 0x8001.") from None
         return pkeys

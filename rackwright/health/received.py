@@ -1,4 +1,4 @@
-"""The probe's document as a node sent it, or as it was saved: limited before it is judged."""
+"""The probe's document as received from a node or a file, size-checked before it is judged."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Any
 from rackwright.boundary import Refused, read_json
 
 DOCUMENT_MAX_BYTES = 4 * 2**20
-"""A node with eight GPUs and a full kernel log sends some 200 KiB."""
+"""A node with eight GPUs and a full kernel log sends about 200 KiB."""
 LISTED_MAX = 4096
-"""Elements of one list: some checks compare each with each. A node with a thousand mounts is far below."""
+"""Elements of one list, because some checks are quadratic. A node with a thousand mounts is far below this."""
 
 
-def read_document(text: str | bytes) -> Any:  # noqa: ANN401 - whatever was received
-    """The value, not yet known to be a document; Refused where it is too large or not JSON."""
+def read_document(text: str | bytes) -> Any:  # noqa: ANN401 - unchecked input
+    """The parsed value, not yet validated as a document; raises Refused if it is too large or not JSON."""
     value = read_json(text, DOCUMENT_MAX_BYTES)
     members = [value]
     while members:
         one = members.pop()
         if isinstance(one, list) and len(one) > LISTED_MAX:
-            raise Refused(f"it has a list of {len(one)} elements, and {LISTED_MAX} are read at most")
+            raise Refused(f"it has a list of {len(one)} elements (most {LISTED_MAX})")
         members += one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
     return value

@@ -1,7 +1,7 @@
-"""Strict, typed views of plain data: a value is checked when it is read, by whoever needs it.
+"""Strict, typed views of plain data: a value is validated when a check reads it.
 
-A check that reads `gpu.temperature.gpu_c` from a document where that is missing or a word stops
-with Unreadable, which is UNKNOWN, and no other check does.
+A check that reads `gpu.temperature.gpu_c` from a document in which it is missing or not a number stops with
+Unreadable, which makes it UNKNOWN; other checks are not affected.
 """
 
 from __future__ import annotations
@@ -10,23 +10,23 @@ import math
 from typing import Any, cast
 
 TRACE: set[str] | None = None
-"""Tests set it to see which values the checks read."""
+"""Tests set this to see which values the checks read."""
 
 
 WHOLE_MAX = 2**128
-"""Of a whole number. NVMe counts in 128 bits; what is larger cannot be reckoned with as a float."""
+"""Limit of a whole number. NVMe counts in 128 bits; a larger number does not fit a float."""
 TIME_MAX = 253402300799.0
 """The last second of the year 9999, since the epoch."""
 MISSING = " is missing"
-"""How Unreadable ends where a document lacks a value, rather than says that there is none."""
+"""How the text of Unreadable ends when the document lacks a value, as opposed to holding None."""
 
 
 class Unreadable(Exception):  # noqa: N818 - becomes UNKNOWN
-    """A value is missing or not of its type; the text says which and where."""
+    """A value is missing or has the wrong type; the text names the value and its place."""
 
 
 class Missing(Unreadable):
-    """A value is not there; `place` names it, so that it can be asked whether this node has one."""
+    """A value is missing; `place` names it, so that the caller can ask whether this node has one."""
 
     def __init__(self, place: str, text: str) -> None:
         super().__init__(text)
@@ -93,7 +93,7 @@ class _Field:
 
 
 def read(value: Any, kind: Any, place: str) -> Any:  # noqa: ANN401
-    """A value of this type, or Unreadable; true and false are no numbers."""
+    """A value of this type, or Unreadable; true and false do not count as numbers."""
     if issubclass(kind, Record):
         return kind(value, place)
     right = type(value) in (int, float) if kind is float else type(value) is kind
@@ -114,7 +114,7 @@ def is_time(value: Any) -> bool:  # noqa: ANN401
 def time_of(value: Any) -> float:  # noqa: ANN401
     """Seconds since the epoch, or ValueError."""
     if not is_time(value):
-        raise ValueError("a time is not one")
+        raise ValueError("not a valid time")
     return float(value)
 
 
@@ -128,7 +128,7 @@ NAMES = {int: "a whole number", float: "a number", str: "a text", bool: "true or
 
 
 def describe(value: Any) -> str:  # noqa: ANN401
-    """A value for a message, shortened; what is large is not written out first."""
+    """A value for a message, shortened without formatting a large value in full."""
     if value is None:
         return "nothing"
     if isinstance(value, list):
@@ -146,7 +146,7 @@ def whole() -> int:
 
 
 def whole_or_none() -> int | None:
-    """A whole number, or that the node has none."""
+    """A whole number, or None if the node has none."""
     return cast("int | None", _Field(int, optional=True))
 
 
@@ -156,7 +156,7 @@ def real() -> float:
 
 
 def real_or_none() -> float | None:
-    """A number, or that the node has none."""
+    """A number, or None if the node has none."""
     return cast("float | None", _Field(float, optional=True))
 
 
@@ -166,7 +166,7 @@ def word() -> str:
 
 
 def word_or_none() -> str | None:
-    """A text, or that the node has none."""
+    """A text, or None if the node has none."""
     return cast("str | None", _Field(str, optional=True))
 
 
@@ -176,7 +176,7 @@ def flag() -> bool:
 
 
 def flag_or_none() -> bool | None:
-    """True, false, or that the node does not say."""
+    """True, false, or None if the node does not report it."""
     return cast("bool | None", _Field(bool, optional=True))
 
 
@@ -186,7 +186,7 @@ def words() -> list[str]:
 
 
 def words_or_none() -> list[str] | None:
-    """A list of texts, or that it is not known."""
+    """A list of texts, or None if unknown."""
     return cast("list[str] | None", _Field(str, many=True, optional=True))
 
 
@@ -201,25 +201,25 @@ def counts() -> dict[str, int]:
 
 
 def counts_or_none() -> dict[str, int] | None:
-    """Whole numbers by name, or that the node has none."""
+    """Whole numbers by name, or None if the node has none."""
     return cast("dict[str, int] | None", _Field(dict, many=True, optional=True))
 
 
-def one(kind: type[Any]) -> Any:  # noqa: ANN401 - the annotation at the class says which
+def one(kind: type[Any]) -> Any:  # noqa: ANN401 - the annotation at the class has the type
     """A record."""
     return _Field(kind)
 
 
 def one_or_none(kind: type[Any]) -> Any:  # noqa: ANN401
-    """A record, or that the node has none."""
+    """A record, or None if the node has none."""
     return _Field(kind, optional=True)
 
 
 def many(kind: type[Any], most: int | None = None) -> Any:  # noqa: ANN401
-    """A list of records; `most`: where checks compare each with each, more than any node has."""
+    """A list of records; `most`: a limit for quadratic checks, more than any node has."""
     return _Field(kind, many=True, most=most)
 
 
 def many_or_none(kind: type[Any], most: int | None = None) -> Any:  # noqa: ANN401
-    """A list of records, or that the node could not be asked."""
+    """A list of records, or None if the node could not be queried."""
     return _Field(kind, many=True, optional=True, most=most)

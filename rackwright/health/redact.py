@@ -1,9 +1,9 @@
-"""A document without the names in it, judged as before: for export to a vendor, a forum or a bug report.
+"""Replaces the names in a document so that it still judges the same: for a vendor, a forum or a bug report.
 
 Replaced by pseudonyms: host and domain names, IP and MAC addresses, GUIDs and GIDs, serial numbers, UUIDs, user and
 process names, user numbers, mount sources, paths outside the operating system, and such words in kernel messages,
 kernel arguments and error texts. The same value has the same pseudonym in every document of one export, so that
-duplicates stay duplicates. The key is random and is never written: names cannot be tried against the pseudonyms.
+duplicates stay duplicates. The key is random and never saved, so names cannot be guessed from the pseudonyms.
 
 Kept, because judging needs them: models, versions, PCI addresses, counters, device, interface and unit names.
 """
@@ -22,12 +22,12 @@ from rackwright.boundary import Refused
 from rackwright.health.redact_text import PATTERNS, SYSTEM_FOLDERS
 
 IDENTITIES = frozenset(("uuid", "serial", "mac", "node_guid", "system_guid", "port_guid", "cluster"))
-"""Keys whose value is an identity of its own shape."""
+"""Keys whose value is an identity; the pseudonym keeps its shape."""
 HOSTS = frozenset(("node", "hostname"))
 HOSTS_MAX = 100
-"""Names of hosts in one document; a node of ours writes one or two, its own."""
+"""Limit of host names in one document; a real node writes one or two, of itself."""
 HOST_MAX_CHARACTERS = 253
-"""Of one name with its domain (RFC 1123)."""
+"""Length limit of a fully qualified name (RFC 1123)."""
 ADDRESSES = frozenset(("ipv4", "ipv6", "addresses", "default_gateways", "reference"))
 TECHNICAL = frozenset(
     (
@@ -43,7 +43,7 @@ TECHNICAL = frozenset(
         "kernel",
     )
 )
-"""Keys whose value could be taken for an address."""
+"""Keys whose value could be mistaken for an address."""
 PROCESSES = frozenset(("processes", "waiting"))
 ARGUMENTS = frozenset(
     ("root", "ip", "nfsroot", "hostname", "systemd.hostname", "ds", "url", "resume", "cloud-config-url")
@@ -56,14 +56,14 @@ _HOST = re.compile(rf"(?=.{{1,{HOST_MAX_CHARACTERS}}}\Z)[\w-]+(?:\.[\w-]*)*")
 _LABEL = re.compile(r"[\w-]+")
 _DOMAIN = re.compile(r"\.([\w-]+)[\w.-]*")
 _MEMBER = re.compile("[a-z_]+")
-"""A key of the document's own format: a host may have the same name."""
+"""A key of the document format, which a host may share as its name."""
 
 
 class Redactor:
     """Pseudonyms of one export.
 
-    `hosts` are names to look for in every document. Names that a document brings are looked for in that one alone: a
-    node may call itself anything. Equal names have equal pseudonyms all the same.
+    `hosts` are names to replace in every document. Names from a document are replaced in that document only, because
+    a node may claim any name. Equal names still get equal pseudonyms.
     """
 
     def __init__(self, key: bytes | None = None, hosts: Iterable[str] = ()) -> None:
@@ -73,16 +73,16 @@ class Redactor:
         self._domains: frozenset[str] = frozenset()
 
     def document(self, raw: dict[str, Any]) -> dict[str, Any]:
-        """The document with every name replaced. Host names are learnt first: they occur in free text too.
+        """The document with every name replaced. Host names are collected first: they occur in free text too.
 
-        Refused where they are more than a node can have, or not names of hosts.
+        Raises Refused if there are more than a node can have, or one is not a host name.
         """
         self._learn(_hosts_of(raw))
         redacted: dict[str, Any] = self._value(raw, ())
         return redacted
 
     def _learn(self, names: frozenset[str]) -> None:
-        """The pseudonym of each host by its first label, and the domains that begin otherwise than words do."""
+        """The pseudonym of each host by its first label, and the domains that do not begin like a word."""
         names |= self._known
         parts = [name.split(".", 2) for name in names]
         self._hosts = {label: self.word("node", label) for label, *_ in parts}
@@ -118,7 +118,7 @@ class Redactor:
         return self.text(value)
 
     def text(self, value: str) -> str:
-        """Free text: known shapes, then names of hosts."""
+        """Free text: known patterns, then host names."""
         for kind, pattern in PATTERNS:
             value = pattern.sub(partial(self._found, kind), value)
         return self._without_hosts(value)
@@ -127,7 +127,7 @@ class Redactor:
         return key if _MEMBER.fullmatch(key) else self.text(key)
 
     def _without_hosts(self, value: str) -> str:
-        """The text with a pseudonym for each host, its domain included."""
+        """The text with a pseudonym for each host, including its domain."""
         made: list[str] = []
         at = 0
         for label in _LABEL.finditer(value):
@@ -156,7 +156,7 @@ class Redactor:
         return str(self._number(value)) if kind == "number" else self.word(kind, value)
 
     def word(self, kind: str, value: str) -> str:
-        """`process-3fa2c1d0`; what is a pseudonym already, or a placeholder of the kernel's, stays."""
+        """A pseudonym such as `process-3fa2c1d0`; existing pseudonyms and kernel placeholders stay."""
         if value in ("<unknown>", "'<unknown>'") or re.fullmatch(
             r"(?:node|process|host|path)-[0-9a-f]{8}", value
         ):
@@ -164,7 +164,7 @@ class Redactor:
         return f"{kind}-{self._digest(kind, value).hex()[:8]}"
 
     def shaped(self, value: str) -> str:
-        """Digits for digits, letters for letters; zeros alone mean that nothing is set."""
+        """Digits for digits, letters for letters; all zeros stay, since they mean unset."""
         if not value.strip("0:-.xX"):
             return value
         prefix = next((one for one in ("GPU-", "MIG-", "0x") if value.startswith(one)), "")
@@ -189,7 +189,7 @@ class Redactor:
         return kept + self.shaped(value[len(kept) :])
 
     def address(self, value: str) -> str:
-        """An IPv4 address of the benchmark network 198.18.0.0/15, a name or an IPv6 address as a word."""
+        """An IPv4 address becomes one of the benchmark network 198.18.0.0/15; a name or an IPv6 address becomes a word."""
         if not re.fullmatch(r"\d{1,3}(\.\d{1,3}){3}", value):
             return self.word("host", value)
         if value.startswith(("127.", "0.", "255.", "198.18.", "198.19.")):
@@ -198,7 +198,7 @@ class Redactor:
         return f"198.{18 + one % 2}.{two}.{three % 254 + 1}"
 
     def path(self, value: str) -> str:
-        """A path of the operating system as it is; of any other its first folder, and pseudonyms."""
+        """An operating system path stays as it is; any other keeps its first folder, the rest becomes pseudonyms."""
         if not value.startswith("/") or value == "/":
             return value
         first, *rest = value[1:].split("/")
@@ -213,7 +213,7 @@ class Redactor:
         return value
 
     def _source(self, value: str) -> str:
-        """`nfs1:/home/ada`; the name of a filesystem in memory stays."""
+        """A mount source such as `nfs1:/home/ada`; the name of an in-memory filesystem stays."""
         host, mark, path = value.partition(":")
         if mark:
             return self.word("host", host) + mark + self.path(path)
@@ -235,7 +235,9 @@ def _hosts_of(raw: Any) -> frozenset[str]:  # noqa: ANN401 - any JSON value
     names: set[str] = set()
     for name in _named(raw):
         if not _HOST.fullmatch(name):
-            raise Refused(f"it names a host {name[:80]!r}, and a host's name is letters, digits, `-` and `.`")
+            raise Refused(
+                f"it names a host {name[:80]!r}, but host names consist of letters, digits, `-` and `.`"
+            )
         names.add(name)
         if len(names) > HOSTS_MAX:
             raise Refused(f"it names more than {HOSTS_MAX} hosts")

@@ -1,6 +1,6 @@
-"""Shapes of names in free text. Each pattern has a group `value`; the kind says what replaces it.
+"""Patterns of names in free text. Each has a group `value`; the kind selects the replacement.
 
-A node chooses the text: each pattern takes time in proportion to its length, so a name is looked for where it begins.
+The text is untrusted: each pattern runs in linear time, because it is anchored to where a name begins.
 """
 
 from __future__ import annotations

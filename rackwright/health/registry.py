@@ -1,4 +1,4 @@
-"""Every health check, by the name it is switched off with."""
+"""Registry of the health checks, by the name that switches a check off."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ FAST_SECTIONS = frozenset(
         "history",
     )
 )
-"""What the probe reads with `fast`; compared with the probe by a test."""
+"""The sections that the probe reads with `fast`; a test compares this with the probe."""
 GPU_SECTIONS = frozenset(
     ("gpus", "nvlink", "topology", "amd_gpus", "amd_metrics", "amd_bad_pages", "amd_topology")
 )
-"""What only GPUs can tell."""
+"""Sections that only nodes with GPUs have."""
 
 CheckFunction = Callable[[Expected, Document], Iterable[Finding]]
 Applies = Callable[[Expected], bool]
@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class HealthCheck:
-    """One claim about a node, and the pure function that judges it."""
+    """A claim about a node, and the pure function that judges it."""
 
     id: str
     claim: str
@@ -56,7 +56,7 @@ class HealthCheck:
 
     @property
     def fast(self) -> bool:
-        """Whether the probe's fast part is enough to judge it."""
+        """Whether the probe's fast sections are enough to judge it."""
         return FAST_SECTIONS.issuperset(self.reads)
 
 
@@ -80,7 +80,7 @@ def check(
     needs: tuple[str, ...] = (),
     source: str = "the declared SKU",
 ) -> Callable[[CheckFunction], CheckFunction]:
-    """Register a function as a check named like it: `gpu_count` is `gpu-count`."""
+    """Register a function as a check named after it: `gpu_count` becomes `gpu-count`."""
 
     def register(function: CheckFunction) -> CheckFunction:
         name = function.__name__.replace("_", "-")
@@ -96,10 +96,10 @@ def check(
 
 
 def each(items: Iterable[T], judge: Callable[[T], Finding | None], passed: str) -> Iterator[Finding]:
-    """Judge every item; one that cannot be read is UNKNOWN and hides no other. All well: `passed`.
+    """Judge every item; one that cannot be read is UNKNOWN and does not hide the others. If all are good: `passed`.
 
-    An item without a value, or out of scope, leaves the others to pass: whether this node reports that
-    value is decided where the findings are gathered.
+    An item without a value, or out of scope, does not stop the others from passing; whether this node
+    should report that value is decided where the findings are collected.
     """
     bad, judged, total = False, 0, 0
     for item in items:

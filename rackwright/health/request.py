@@ -1,4 +1,4 @@
-"""What the probe is asked for a node: what its declaration names, and nothing else."""
+"""The probe request for a node: only what its declaration names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The probe on every node at once, judged here."""
+"""Runs the probe on all nodes in parallel and judges the documents here."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from rackwright.status import Status
 
 WORKERS_MAX = 64
 SECONDS = 40
-"""A node has this long for the whole probe, its own deadlines are far below."""
+"""Time limit of a node for the whole probe; the probe's own deadlines are far shorter."""
 EXIT_CODES = {Status.FAIL: ExitCode.CHECK_FAILED, Status.UNKNOWN: ExitCode.UNKNOWN}
 
 
 @dataclass(frozen=True)
 class NodeHealth:
-    """One node's document as received, and what it was judged to be."""
+    """One node's document as received, and its results."""
 
     node: str
     document: Any
@@ -52,18 +52,18 @@ class NodeHealth:
 
     @property
     def action(self) -> Action:
-        """The hardest action a result asks for."""
+        """The hardest action of any result."""
         return hardest(self.results)
 
     def to_json(self) -> dict[str, Any]:
         """As plain data, without the document."""
-        told = self.document if isinstance(self.document, dict) else {}
+        data = self.document if isinstance(self.document, dict) else {}
         return {
             "node": self.node,
             "status": self.status.value,
             "action": self.action.value,
             "why": self.why,
-            **{key: _number(told.get(key)) for key in ("taken_at", "seconds", "cpu_seconds")},
+            **{key: _number(data.get(key)) for key in ("taken_at", "seconds", "cpu_seconds")},
             "results": [one.to_json() for one in self.results],
         }
 
@@ -74,7 +74,7 @@ def _number(value: Any) -> float | None:  # noqa: ANN401
 
 @dataclass(frozen=True)
 class FleetHealth:
-    """Every node that was asked."""
+    """Every node that was probed."""
 
     cluster: str
     nodes: tuple[NodeHealth, ...]
@@ -93,12 +93,12 @@ class FleetHealth:
 
     @property
     def exit_code(self) -> ExitCode:
-        """Of `rackwright health`."""
+        """Exit status of `rackwright health`."""
         return EXIT_CODES.get(self.status, ExitCode.CLEAN)
 
     @property
     def verdict(self) -> str:
-        """One line: how many nodes have which status."""
+        """One line: the number of nodes by status."""
         counts = Counter(node.status for node in self.nodes)
         listed = ", ".join(f"{counts[status]} {status.value}" for status in SEVERITY if counts[status])
         return f"{len(self.nodes)} nodes of {self.cluster}: {listed or 'none'}"
@@ -125,12 +125,12 @@ def health(
 ) -> FleetHealth:
     """Probe the nodes of a cluster over ssh, one execution each, and judge every document.
 
-    `save` is a folder that gets each document as NODE.json, with `redact` without the names in it (`redact.py`).
-    Never raises for what a node does.
+    `save` is a folder for the documents, NODE.json each; `redact` removes the names from them (`redact.py`).
+    Never raises because of a node.
     """
     nodes = pick(cluster, limit)
     if not nodes:
-        raise RackwrightError("No node was named.", hint=f"its nodes are {fold(cluster.by_name)}")
+        raise RackwrightError("No node was selected.", hint=f"nodes of the cluster: {fold(cluster.by_name)}")
 
     def one(node: Node) -> NodeHealth:
         expected = expected_of(cluster, node)
@@ -154,17 +154,17 @@ def _read(shell: RootShell, node: Node, expected: Expected, *, fast: bool) -> tu
     request = json.dumps({"fast": fast, **request_of(expected)})
     command = f"timeout -k 1 {SECONDS} python3 - {_quoted(request)}"
     try:
-        said = shell.run(node.name, command, stdin=one_text(PROBE), timeout=SECONDS + 5)
+        reply = shell.run(node.name, command, stdin=one_text(PROBE), timeout=SECONDS + 5)
     except ConnectionFailed as error:
         return None, error.message
     try:
-        document = read_document(said.stdout)
+        document = read_document(reply.stdout)
     except Refused as error:
-        if said.exit_status == 0 and said.stdout:
-            return None, f"the probe's answer is not used: {error}"
-        words = last_line(said.stdout, said.stderr)
-        return None, f"the probe exited {said.exit_status} saying: {words}"
-    # what was asked decides how many checks judge it, not the node
+        if reply.exit_status == 0 and reply.stdout:
+            return None, f"the probe's answer was rejected: {error}"
+        words = last_line(reply.stdout, reply.stderr)
+        return None, f"the probe exited {reply.exit_status}: {words}"
+    # the request, not the node, decides which checks run
     return ({**document, "fast": fast} if isinstance(document, dict) else document), None
 
 
@@ -180,7 +180,7 @@ def _judged(node: str, expected: Expected, document: Any, why: str | None) -> No
 
 
 def _unreachable(result: HealthResult, why: str) -> HealthResult:
-    """The same result with the reason the whole node has."""
+    """The same result with the reason for the whole node."""
     if result.status is not Status.UNKNOWN:
         return result
     return HealthResult(
@@ -189,7 +189,7 @@ def _unreachable(result: HealthResult, why: str) -> HealthResult:
 
 
 def _save(folder: Path, nodes: Sequence[NodeHealth], redactor: Redactor | None) -> dict[str, str]:
-    """Write each document; why it was not written, by node. A node without one says so in its results."""
+    """Write each document; returns the errors by node. A node without a document is reported in its results."""
     folder.mkdir(parents=True, exist_ok=True)
     not_saved = {}
     for node in nodes:
@@ -202,7 +202,7 @@ def _save(folder: Path, nodes: Sequence[NodeHealth], redactor: Redactor | None) 
         if redactor is not None:
             try:
                 document = redactor.document({**document, "node": name})
-            except Refused as error:  # not written rather than with names in it
+            except Refused as error:  # rather no file than one with names in it
                 not_saved[name] = str(error)
                 continue
             name = redactor.word("node", name)
@@ -211,11 +211,11 @@ def _save(folder: Path, nodes: Sequence[NodeHealth], redactor: Redactor | None) 
 
 
 def judge_saved(expected: Expected, text: str, *, fresh: bool = False) -> NodeHealth:
-    """A saved document, judged offline; `fresh` also asks whether it is of today."""
+    """Judge a saved document offline; `fresh` also checks its age."""
     try:
         document = read_document(text)
     except Refused as error:
-        return _judged(expected.node or "unknown", expected, None, f"the document is not used: {error}")
+        return _judged(expected.node or "unknown", expected, None, f"the document was rejected: {error}")
     results = judge(expected, document, now=time.time() if fresh else None)
     node = results[0].node if results else expected.node or "unknown"
     return NodeHealth(node, document, tuple(results))

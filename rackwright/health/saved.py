@@ -1,4 +1,4 @@
-"""Judging what was saved: a document of the probe, or the output of a tool."""
+"""Judges saved input: a document of the probe, or the output of a tool."""
 
 from __future__ import annotations
 
@@ -19,32 +19,28 @@ from rackwright.health.probe.source import Unavailable
 from rackwright.health.run import FleetHealth, NodeHealth, judge_saved
 
 CAPTURE_MAX_CHARACTERS = 64 * 2**20
-"""A kernel log of a year."""
+"""Enough for a year of kernel log."""
 
 
 def judged(text: str, file: Path | None, sku: str | None, gpus: int | None) -> FleetHealth:
-    """A saved document of the probe, or a capture, judged by a SKU or by the node of a cluster file.
+    """Judge a saved document or a capture by a SKU or by the node of a cluster file.
 
-    `gpus` is how many GPUs a capture shows on purpose, where that is fewer than the SKU has.
+    `gpus` is the number of GPUs in a capture, if it intentionally has fewer than the SKU.
     """
     if len(text) > CAPTURE_MAX_CHARACTERS:
-        raise RackwrightError(
-            f"It is larger than the {CAPTURE_MAX_CHARACTERS >> 20} MiB that are read at most."
-        )
+        raise RackwrightError(f"It is larger than {CAPTURE_MAX_CHARACTERS >> 20} MiB, the most that is read.")
     if as_json(text) is not None and kind_of(text) is None:
         expected = _of_sku(sku) if file is None else _of_node(text, file)
         return FleetHealth("a saved document", (judge_saved(expected, text),))
     if file is not None:
-        raise RackwrightError(
-            "A capture does not say which node it is of.", hint="give --sku instead of FILE"
-        )
+        raise RackwrightError("A capture has no node name.", hint="give --sku instead of FILE")
     expected = _of_sku(sku)
     kind = kind_of(text)
     if kind is None:
         known = ", ".join(one.name for one in KINDS)
         raise RackwrightError(
-            "This is neither a document of `rackwright health --save` nor a capture that can be read.",
-            hint=f"captures that can be read: {known}",
+            "This is neither a document of `rackwright health --save` nor a known kind of capture.",
+            hint=f"known captures: {known}",
         )
     return _capture(expected, text, kind, gpus)
 
@@ -56,18 +52,20 @@ def _capture(expected: Expected, text: str, kind: Kind, gpus: int | None) -> Fle
         capture = read_capture(text, kind)
     except (Unavailable, ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
         why = printable(str(error) or type(error).__name__, 300)
-        raise RackwrightError(f"This looks like {kind.name}, but cannot be read: {why}.") from None
+        raise RackwrightError(f"This looks like {kind.name}, but cannot be parsed: {why}.") from None
     results = judge_capture(expected, capture)
     held = ", ".join(capture.sections)
     if not results:
-        raise RackwrightError(f"No check of SKU {expected.sku} judges what is in {kind.name} ({held}).")
+        raise RackwrightError(f"No check of SKU {expected.sku} uses the content of {kind.name} ({held}).")
     node = NodeHealth("capture", capture.document, tuple(results))
-    return FleetHealth(f"a capture of {kind.name}, judged by its {held} only", (node,))
+    return FleetHealth(f"a capture of {kind.name}; only its {held} is judged", (node,))
 
 
 def _of_sku(name: str | None) -> Expected:
     if name is None:
-        raise RackwrightError("Say what the document should be.", hint="--sku NAME, or the cluster file")
+        raise RackwrightError(
+            "There is nothing to judge the document by.", hint="give --sku NAME, or the cluster file"
+        )
     found = catalogue().get(name)
     if found is None:
         raise RackwrightError(
@@ -78,12 +76,10 @@ def _of_sku(name: str | None) -> Expected:
 
 def _of_node(text: str, file: Path) -> Expected:
     cluster = load_cluster(file)
-    told = as_json(text)
-    name = told.get("node") if isinstance(told, dict) else None
+    parsed = as_json(text)
+    name = parsed.get("node") if isinstance(parsed, dict) else None
     if not isinstance(name, str):
-        raise RackwrightError(
-            "The document does not say which node it is of.", hint="give --sku instead of FILE"
-        )
+        raise RackwrightError("The document has no node name.", hint="give --sku instead of FILE")
     node = cluster.by_name.get(name.split(".")[0])
     if node is None:
         raise RackwrightError(

@@ -1,4 +1,4 @@
-"""What a health check can say."""
+"""Findings and results of health checks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rackwright.status import Status
 
 
 class Action(str, Enum):  # noqa: UP042 - Python 3.9
-    """What a finding asks for, mildest first."""
+    """The action that a finding calls for, mildest first."""
 
     NONE = "none"
     RESTART_JOB = "restart-job"
@@ -31,14 +31,14 @@ SEVERITY = (Status.FAIL, Status.UNKNOWN, Status.WARN, Status.PASS, Status.DISABL
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing a check found; `action` and `remedy` replace the check's own."""
+    """One finding of a check; `action` and `remedy` override the check's."""
 
     status: Status
     evidence: str
     action: Action | None = None
     remedy: str | None = None
     place: str = ""
-    """The field that has no value, where that is why nothing is known."""
+    """The field without a value, if that is why the result is UNKNOWN."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +56,7 @@ class HealthResult:
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
-        plain = {
-            one.name: getattr(self, one.name) for one in fields(self)
-        }  # asdict copies deeply, and slowly
+        plain = {one.name: getattr(self, one.name) for one in fields(self)}  # asdict makes a slow deep copy
         return {**plain, "status": self.status.value, "action": self.action.value}
 
 
@@ -73,12 +71,12 @@ def warn(evidence: str) -> Finding:
 
 
 def unknown(evidence: str, place: str = "") -> Finding:
-    """Whether the claim holds is not known."""
+    """It is unknown whether the claim holds."""
     return Finding(Status.UNKNOWN, evidence, place=place)
 
 
 def aside(evidence: str) -> Finding:
-    """The claim is not made of this item."""
+    """The claim does not apply to this item."""
     return Finding(Status.OUT_OF_SCOPE, evidence)
 
 

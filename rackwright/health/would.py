@@ -1,4 +1,4 @@
-"""What the nodes of a cluster would have drained themselves for, as each has recorded it."""
+"""What would have drained the nodes of a cluster, from each node's own record."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from rackwright.workload.lookup import runs_jobs
 WORKERS_MAX = 64
 SECONDS = 20
 RECORD_MAX_BYTES = 2**20
-"""Fifty episodes take some 50 KiB."""
+"""Fifty episodes take about 50 KiB."""
 AHEAD_SECONDS = 300.0
-"""munge refuses a node whose clock is off by more."""
+"""munge rejects a node whose clock is off by more."""
 SILENT_SECONDS = 7200.0
-"""A node whose last pass is older has observed nothing since."""
+"""A node whose last pass is older no longer observes."""
 
 
 @dataclass(frozen=True)
 class NodeWould:
-    """The record of one node, or why it is not known."""
+    """The record of one node, or the reason why it is unknown."""
 
     node: str
     record: Would | None
@@ -38,7 +38,7 @@ class NodeWould:
 
     @property
     def status(self) -> Status:
-        """FAIL where something would have been drained."""
+        """FAIL if the node would have been drained."""
         if self.record is not None and self.record.episodes:
             return Status.FAIL
         return Status.UNKNOWN if self.why is not None else Status.PASS
@@ -51,7 +51,7 @@ class NodeWould:
 
 @dataclass(frozen=True)
 class FleetWould:
-    """Every node that was asked."""
+    """Every node that was queried."""
 
     cluster: str
     nodes: tuple[NodeWould, ...]
@@ -62,7 +62,7 @@ class FleetWould:
 
     @property
     def exit_code(self) -> ExitCode:
-        """3 where a node would have been drained, else 4 where one could not be read."""
+        """Exit status: 3 if a node would have been drained, else 4 if a record could not be read."""
         if self.of(Status.FAIL):
             return ExitCode.CHECK_FAILED
         return ExitCode.UNKNOWN if any(one.why is not None for one in self.nodes) else ExitCode.CLEAN
@@ -72,8 +72,8 @@ class FleetWould:
         """One line."""
         unread = sum(one.why is not None for one in self.nodes)
         episodes = sum(len(one.record.episodes) for one in self.nodes if one.record is not None)
-        said = f"{len(self.of(Status.FAIL))} would have been drained, {episodes} times in all"
-        return f"{len(self.nodes)} nodes of {self.cluster}: {said}" + (
+        counts = f"{len(self.of(Status.FAIL))} would have been drained, {episodes} times in all"
+        return f"{len(self.nodes)} nodes of {self.cluster}: {counts}" + (
             f"; {unread} UNKNOWN" if unread else ""
         )
 
@@ -85,10 +85,10 @@ class FleetWould:
 def would(
     cluster: Cluster, *, limit: str | None = None, shell: RootShell | None = None, now: float | None = None
 ) -> FleetWould:
-    """Read the records over ssh, one execution per node. Never raises for what a node does."""
+    """Read the records over ssh, one execution per node. Never raises because of a node."""
     nodes = [node for node in pick(cluster, limit) if runs_jobs(node)]
     if not nodes:
-        raise RackwrightError("None of these nodes runs jobs, so none keeps a record.")
+        raise RackwrightError("None of these nodes runs jobs, so none has a record.")
     at = time.time() if now is None else now
     with ExitStack() as stack:
         reached = shell if shell is not None else stack.enter_context(Pool(cluster))
@@ -98,20 +98,20 @@ def would(
 
 def _one(shell: RootShell, node: Node, now: float) -> NodeWould:
     try:
-        said = shell.run(node.name, f"cat {places.WOULD}", timeout=SECONDS)
+        reply = shell.run(node.name, f"cat {places.WOULD}", timeout=SECONDS)
     except ConnectionFailed as error:
         return NodeWould(node.name, None, error.message)
-    if said.exit_status != 0:
-        return NodeWould(node.name, None, f"it has no record: {last_line(said.stdout, said.stderr)}")
+    if reply.exit_status != 0:
+        return NodeWould(node.name, None, f"it has no record: {last_line(reply.stdout, reply.stderr)}")
     try:
-        record = Would.from_json(read_json(said.stdout, RECORD_MAX_BYTES))
+        record = Would.from_json(read_json(reply.stdout, RECORD_MAX_BYTES))
     except (ValueError, LookupError, TypeError) as error:
         why = printable(f"{type(error).__name__}: {error}", 300)
         return NodeWould(node.name, None, f"{places.WOULD} cannot be read: {why}")
     silent = now - record.at
     if silent < -AHEAD_SECONDS:
         return NodeWould(
-            node.name, record, f"its last pass is dated {length(-silent)} ahead of this machine's clock"
+            node.name, record, f"its last pass is dated {length(-silent)} ahead of the local clock"
         )
     if silent > SILENT_SECONDS:
         return NodeWould(node.name, record, f"its last pass was {length(silent)} ago")
@@ -119,7 +119,7 @@ def _one(shell: RootShell, node: Node, now: float) -> NodeWould:
 
 
 def lasted(episode: Episode) -> float:
-    """For how long the node would have been out of service, up to the last pass that is known."""
+    """How long the node would have been out of service, up to the last known pass."""
     return (episode.until if episode.until is not None else episode.last) - episode.since
 
 

@@ -1,4 +1,4 @@
-"""What an XID asks for: by the catalogue's table, which travels in Expected, and by its own words."""
+"""The action for an XID: from the catalogue's table, which is part of Expected, and from its text."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ SOURCE = (
 )
 
 RECOVERY_CHANGED = 154
-"""GPU recovery action changed: the text says to what."""
+"""`GPU recovery action changed`: the text has the new action."""
 CLEANUP = 45
-"""A channel was taken down, because of something else."""
+"""A channel was torn down as a consequence of another error."""
 NONFATAL = "Nonfatal"
-"""The severity of an NVLink 5 event (144 to 150), in its own words: the job may fail, the GPU goes on.
+"""The severity text of a non-fatal NVLink 5 event (144 to 150): the job may fail, the GPU keeps working.
 NVIDIA's XID catalogue, "XID 144-150 Decode"; NVSentinel issue 1357."""
 FATAL = "Fatal"
-"""The GPU has to be reset; a few subcodes ask for less, by the same sheet."""
+"""The GPU has to be reset; by the same sheet, a few subcodes need less."""
 _RECOVERY = (
     ("reboot", Action.REBOOT),
     ("reset", Action.RESET_GPU),
@@ -29,7 +29,7 @@ _RECOVERY = (
 
 
 def recovery_action(words: str) -> Action | None:
-    """What the driver's own words for a recovery ask for; None when they say something else."""
+    """The action for the driver's recovery text; None for any other text."""
     for word, action in _RECOVERY:
         if word in words.lower():
             return action
@@ -37,7 +37,7 @@ def recovery_action(words: str) -> Action | None:
 
 
 def action_of(entry: LogEntry, entries: Sequence[LogEntry], table: dict[int, Action]) -> Action | None:
-    """What an XID asks for, seen with the others of the log; None when that is not known."""
+    """The action for an XID, given the other XIDs in the log; None if unknown."""
     code = entry.code or 0
     if code == RECOVERY_CHANGED:
         return recovery_action(entry.recovery) if entry.recovery is not None else None
@@ -53,7 +53,7 @@ def action_of(entry: LogEntry, entries: Sequence[LogEntry], table: dict[int, Act
 
 
 def cleared_at(device: str | None, entries: Sequence[LogEntry]) -> float:
-    """When the driver last said that a GPU needs no recovery any more; 0 if it never did."""
+    """When the driver last reported that a GPU needs no recovery; 0 if never."""
     times = [
         one.at
         for one in entries

@@ -1,1 +1,1 @@
-"""storage: what declared filesystems reach, each node alone and all together, and whether checkpoints survive a lost rank."""
+"""Storage bench: the performance of declared filesystems, each node alone and all together, and whether checkpoints survive a lost rank."""

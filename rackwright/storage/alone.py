@@ -1,4 +1,4 @@
-"""What fio reached on one node. Pure."""
+"""Judges fio on one node. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rackwright.storage.report import NodeRates
 from rackwright.workload.protocol import Output
 
 SHORT_SECONDS = 1.0
-"""A shorter measurement is one of caches and of how precise the clock is."""
+"""A shorter measurement only shows caches and clock resolution."""
 
 
 def judge_alone(node: str, output: Output, sizes: Sizes, seconds: int) -> Judged:

@@ -1,4 +1,4 @@
-"""What the three runs of the checkpoint stage show. Pure."""
+"""Judges the three runs of the checkpoint stage. Pure."""
 
 from __future__ import annotations
 
@@ -67,11 +67,11 @@ def run_of(output: Output) -> Run:
 def judge(
     result: CheckpointResult, runs: Mapping[str, Run], most_percent: float | None
 ) -> tuple[CheckpointResult, tuple[Finding, ...]]:
-    """The figures, and what is wrong: FAIL where a save was lost or differs, UNKNOWN where that cannot be told."""
+    """The figures and the findings: FAIL if a save was lost or differs, UNKNOWN if that cannot be determined."""
     for mode in MODES:
         run = runs.get(mode)
         if run is None:
-            return result, (_unknown(f"the run `{mode}` did not take place"),)
+            return result, (_unknown(f"the run `{mode}` did not run"),)
         if run.missing is not None:
             return result, (_unknown(f"{run.missing}; see `storage_bench.torch` and `storage_bench.python`"),)
         if mode == "break":
@@ -108,7 +108,7 @@ def _broken(result: CheckpointResult, run: Run) -> Finding | None:
 
 
 def _lost(mode: str, run: Run) -> Finding:
-    """A resume that fails although its program ran is what checkpoints are to prevent."""
+    """A resume that fails although its program ran: checkpoints exist to prevent this."""
     failed = mode == "resume" and any("CheckpointException" in text for text in run.errors)
     text = f"the run `{mode}` failed: {run.why}"
     return Finding(Status.FAIL, f"checkpoint: {text}") if failed else _unknown(text)
@@ -122,7 +122,7 @@ def _compared(result: CheckpointResult, reference: Facts, broken: Facts, resumed
     if not resumed.partial:
         found.append(
             _unknown(
-                "the save in which the rank died left nothing: whether it died in mid-write is not known"
+                "the save in which the rank died left nothing, so it is unknown whether the rank died in mid-write"
             )
         )
     if resumed.matches is not True:

@@ -1,4 +1,4 @@
-"""What fio prints, read into types. Pure: text in, figures out.
+"""Parses fio's output. Pure: text in, figures out.
 
 Format as fio 3.33 and 3.39 print it with `--output-format=json --group_reporting` (recorded 2026-11-26): lines about
 errors may stand before and after the document.
@@ -17,7 +17,7 @@ Kind = Literal["write", "read"]
 WRONG_DATA = errno.EILSEQ
 """fio's error where a block fails verification (verify.c, 3.33; recorded from 3.33 and 3.39)."""
 BROKEN = frozenset({WRONG_DATA, errno.EIO, errno.ESTALE, errno.EUCLEAN, errno.EROFS})
-"""Errors that accuse the filesystem; after others, such as ENOSPC, nothing is known of it."""
+"""Errors that prove a filesystem fault; others, such as ENOSPC, leave its state unknown."""
 _BEGIN, _END = re.compile(r"^\{\s*$", re.MULTILINE), re.compile(r"^\}\s*$", re.MULTILINE)
 _COMPLAINT = re.compile(r"^(?:fio: .+|[a-z0-9]+: verify failed .+)$", re.MULTILINE)
 _NOISE = re.compile(r"^fio: pid=")
@@ -41,7 +41,7 @@ class FioRun:
     error: int
     """errno; 0: none."""
     complaint: str
-    """What fio says of the error."""
+    """fio's message about the error."""
 
     @property
     def gbs(self) -> float | None:
@@ -75,7 +75,7 @@ def parse_fio(text: str, kind: Kind) -> FioRun:
 
 
 def complaint_of(text: str) -> str:
-    """The first line in which fio says what went wrong; empty: none."""
+    """The first error line of fio; empty: none."""
     lines = [match[0] for match in _COMPLAINT.finditer(text[:65536])]
     said = next((line for line in lines if not _NOISE.match(line)), lines[0] if lines else "")
     return printable(said, 200)

@@ -1,4 +1,4 @@
-"""A bench against earlier ones of the same filesystem, nodes and settings: what fell by more than noise. Pure."""
+"""Compares a bench with earlier ones of the same filesystem, nodes and settings, to find drops beyond noise. Pure."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def compared(result: FilesystemResult, documents: Sequence[Mapping[str, Any]]) -
     findings = []
     for one in series_of(result, documents):
         if one.regressed and one.limit is not None:
-            said = (
+            change = (
                 f"{result.name} on {fold(result.nodes)}: {one.name}: {one.value:.3g} {one.unit}, "
                 f"{abs(one.change_percent or 0):g} % below the median of {len(one.earlier)} earlier runs"
             )
-            findings.append(Finding(Status.WARN, f"{said}; noise reaches to {one.limit:.3g}"))
+            findings.append(Finding(Status.WARN, f"{change}; noise reaches to {one.limit:.3g}"))
     return replace(result, findings=(*result.findings, *findings))
 
 

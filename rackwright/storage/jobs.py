@@ -13,7 +13,7 @@ from rackwright.model.storage import Filesystem
 from rackwright.model.storage_bench import CheckpointBench, RunsStorageBench
 from rackwright.node_programs import one_text
 from rackwright.storage.plan import Sizes
-from rackwright.workload.protocol import Manager, Output, Step, gpus_of
+from rackwright.workload.protocol import JobStep, Manager, Output, gpus_of
 
 ALONE = "rackwright.storage.programs.alone"
 TOGETHER = "rackwright.storage.programs.together"
@@ -74,7 +74,7 @@ class Jobs:
         bench = self._one.bench
         asked = {**asked, "user": bench.user, "seconds": bench.timeout_seconds}
         factor = max(self._cluster.ssh.time_factor, 1.0)
-        step = Step(
+        step = JobStep(
             nodes=tuple(node.name for node in nodes),
             tasks_per_node=1,
             command=(*python, "-c", one_text(program), json.dumps(asked)),

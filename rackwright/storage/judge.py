@@ -1,6 +1,6 @@
-"""What the answers of nodes mean: findings against a filesystem, figures and their floors. Pure.
+"""Judges the answers of nodes: findings about a filesystem, figures and their floors. Pure.
 
-FAIL accuses the filesystem: wrong data, an I/O error, a floor that is missed. What was not measured is UNKNOWN.
+FAIL means a filesystem fault: wrong data, an I/O error, a missed floor. UNKNOWN means not measured.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Judged:
     version: str | None = None
     """fio's."""
     hung: bool = False
-    """Whether it did not end in time: what comes after it would not either."""
+    """Whether it timed out; then later stages would too."""
 
     @property
     def sound(self) -> bool:
@@ -52,21 +52,21 @@ def judge_look(one: Filesystem, node: str, look: Looked) -> Finding | None:
 def judge_space(
     one: Filesystem, sizes: Sizes, nodes: int, save_bytes: int, look: Looked, node: str
 ) -> Finding | None:
-    """Whether what the bench writes would leave too little; `save_bytes`: of one checkpoint, all ranks."""
+    """Whether the bench would leave too little free space; `save_bytes`: size of one checkpoint, all ranks."""
     writers = nodes if one.kind.shared else 1
     needed = max(2 * sizes.size * sizes.jobs * writers, SAVES_ON_DISK * save_bytes)
     kept = int(look.size_bytes * one.min_free_percent / 100)
     if look.free_bytes - needed < kept:
-        said = (
+        shown = (
             f"{node}: {one.path} has {_gib(look.free_bytes)} free; the bench needs {_gib(needed)}, and "
             f"{_gib(kept)} ({one.min_free_percent:g} %) must stay free: nothing was written"
         )
-        return Finding(Status.UNKNOWN, f"{said}; lower `bench.size_mib`, or run with --quick")
+        return Finding(Status.UNKNOWN, f"{shown}; lower `bench.size_mib`, or run with --quick")
     made = (sizes.files + 4) * sizes.jobs * writers
     kept_files = int(look.files * one.min_free_files_percent / 100)
     if look.files and look.free_files - made < kept_files:
-        said = f"{node}: {one.path} has {look.free_files} free inodes; the bench makes {made}"
-        return Finding(Status.UNKNOWN, f"{said}, and {kept_files} must stay free: nothing was written")
+        shown = f"{node}: {one.path} has {look.free_files} free inodes; the bench makes {made}"
+        return Finding(Status.UNKNOWN, f"{shown}, and {kept_files} must stay free: nothing was written")
     return None
 
 
@@ -88,7 +88,7 @@ def alone_figures(one: Filesystem, rates: Sequence[NodeRates]) -> tuple[Figure, 
 def judge_floors(
     one: Filesystem, figures: Sequence[Figure], rates: Sequence[NodeRates]
 ) -> tuple[Finding, ...]:
-    """FAIL for each figure under its floor, every node alone by name; WARN where no floor is declared at all."""
+    """FAIL for each figure below its floor, every node alone by name; WARN if no floor is declared at all."""
     source = f" ({one.floor.source.text})" if one.floor is not None and one.floor.source is not None else ""
     found = []
     for figure in figures:
@@ -102,10 +102,10 @@ def judge_floors(
                 if (value := getattr(each, figure.key)) is not None and value < figure.floor
             }
         who = f"{fold(bad)}: " if bad else ""
-        said = f"{figure.value:.3g} {figure.unit} is under the floor of {figure.floor:g}{source}"
-        found.append(Finding(Status.FAIL, f"{who}{figure.name}: {said}"))
+        shown = f"{figure.value:.3g} {figure.unit} is below the floor of {figure.floor:g}{source}"
+        found.append(Finding(Status.FAIL, f"{who}{figure.name}: {shown}"))
     if one.floor is None and figures:
-        found.append(Finding(Status.WARN, f"{one.name} is measured, not judged: no floor is declared"))
+        found.append(Finding(Status.WARN, f"{one.name}: measured, not judged: no floor is declared"))
     elif figures:
         missing = [
             key for key in FLOORS if floor_of(one, key) is not None and key not in {f.key for f in figures}

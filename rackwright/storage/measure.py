@@ -26,7 +26,7 @@ from rackwright.storage.together import judge_together
 from rackwright.workload.protocol import Manager
 
 Progress = Callable[[str], None]
-NOT_RUN = "not run: the filesystem did not answer in time before"
+NOT_RUN = "not run: the filesystem already failed to answer in time"
 TOGETHER_FOLDER, CHECKPOINT_FOLDER = "together", "checkpoint"
 NODES_AT_ONCE = 32
 JOBS_MOST = 16
@@ -63,7 +63,7 @@ class FilesystemRun:
         self._place = Place(given.cluster.name, one, given.shell, given.cluster.ssh.time_factor)
 
     def run(self) -> FilesystemResult:
-        """Measure and judge; a workload manager or a head that does not answer makes it UNKNOWN."""
+        """Measure and judge; UNKNOWN if the workload manager or the head does not answer."""
         one = self._one
         result = FilesystemResult(
             one.name,
@@ -82,12 +82,12 @@ class FilesystemRun:
     def _measured(self, result: FilesystemResult) -> FilesystemResult:
         without = [node.name for node in self._nodes if node.offers(RunsStorageBench) is None]
         if without:
-            said = f"no role provides the programs of the bench on {fold(without)}: add `storage_bench: {{}}` under `roles`"
-            return _against(result, Finding(Status.UNKNOWN, said))
+            why = f"no role provides the programs of the bench on {fold(without)}: add `storage_bench: {{}}` under `roles`"
+            return _against(result, Finding(Status.UNKNOWN, why))
         if busy := not_ready(self._given.manager, result.nodes):
             shown = "; ".join(f"{node}: {state}" for node, state in sorted(busy.items()))
-            said = f"{len(busy)} of {len(result.nodes)} nodes are not ready, nothing was run: {shown}"
-            return _against(result, Finding(Status.UNKNOWN, said))
+            why = f"{len(busy)} of {len(result.nodes)} nodes are not ready, nothing ran: {shown}"
+            return _against(result, Finding(Status.UNKNOWN, why))
         result = self._looked(result)
         if not self._nodes or any("nothing was written" in found.text for found in result.findings):
             return result
@@ -138,8 +138,8 @@ class FilesystemRun:
         if self._one.kind.shared:
             both = self._together(folders[self._nodes[0].name])
         else:
-            said = "each node has its own: all nodes together are not measured"
-            findings.append(Finding(Status.OUT_OF_SCOPE, f"{self._one.name}: {said}"))
+            why = "each node has its own: all nodes together are not measured"
+            findings.append(Finding(Status.OUT_OF_SCOPE, f"{self._one.name}: {why}"))
         whole = (*figures, *both.figures)
         return replace(
             _against(result, *findings, *both.findings, *judge_floors(self._one, whole, rates)),
@@ -196,8 +196,8 @@ class FilesystemRun:
         if self._hung:
             return _against(result, Finding(Status.UNKNOWN, f"checkpoint: {NOT_RUN}"))
         if len(nodes) < bench.nodes:
-            said = f"checkpoint: {len(nodes)} of {bench.nodes} nodes can take part: nothing was run"
-            return _against(result, Finding(Status.UNKNOWN, said))
+            why = f"checkpoint: {len(nodes)} of {bench.nodes} nodes can take part: nothing ran"
+            return _against(result, Finding(Status.UNKNOWN, why))
         ranks = bench.nodes * bench.ranks_per_node
         stage = CheckpointResult(
             nodes=tuple(node.name for node in nodes),

@@ -78,8 +78,8 @@ class Place:
                     if answer.trouble is None:
                         made[node] = posixpath.join(self.one.path, self.one.bench.folder, name)
                     else:
-                        said = f"{node}: cannot make a folder on {self.one.path}: {answer.trouble}"
-                        self.left.append(Finding(Status.UNKNOWN, f"{said}{self._hint(answer)}"))
+                        printed = f"{node}: cannot make a folder on {self.one.path}: {answer.trouble}"
+                        self.left.append(Finding(Status.UNKNOWN, f"{printed}{self._hint(answer)}"))
                 yield made
             finally:
                 if self._removed(nodes, name):
@@ -97,8 +97,8 @@ class Place:
         if left:
             path = posixpath.join(self.one.path, self.one.bench.folder, name)
             who = fold(node for node, _ in left)
-            said = f"{who}: {path} was left behind: {left[0][1]}; the next bench removes it"
-            self.left.append(Finding(Status.UNKNOWN, said))
+            printed = f"{who}: {path} could not be removed: {left[0][1]}; the next bench removes it"
+            self.left.append(Finding(Status.UNKNOWN, printed))
         return not left
 
     def _not_removed(self, node: str, name: str) -> str | None:
@@ -133,5 +133,5 @@ class Place:
         try:
             return result_of(LOOKED, result.stdout)
         except Refused as error:
-            said = last_line(result.stdout, result.stderr)
-            return Looked(error=f"unusable answer ({error}): {said}")
+            printed = last_line(result.stdout, result.stderr)
+            return Looked(error=f"unusable answer ({error}): {printed}")

@@ -1,4 +1,4 @@
-"""Which filesystems are measured, on which nodes, and how much is written."""
+"""The plan: which filesystems to measure, on which nodes, and how much to write."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def out_of_scope(cluster: Cluster, one: Filesystem) -> str | None:
     if one.read_only:
         return "it is mounted read-only, and the bench has to write"
     if one.purpose is FilesystemPurpose.STATE:
-        return "services keep their state on it, and the load of a bench would stall them"
+        return "services keep their state on it, and a bench would stall them"
     if not users_of(cluster, one):
         return "no node that runs jobs uses it"
     return None

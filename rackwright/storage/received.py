@@ -1,4 +1,4 @@
-"""What the programs on nodes answer, validated: nothing of it is used before."""
+"""Validated answers of the programs on nodes; nothing is used before validation."""
 
 from __future__ import annotations
 

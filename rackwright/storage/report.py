@@ -1,4 +1,4 @@
-"""What a storage bench found."""
+"""The report of a storage bench."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ class BenchReport:
 
     @property
     def exit_code(self) -> ExitCode:
-        """0 clean, 3 a floor is missed or data was wrong, 4 something is unknown."""
+        """Exit status: 0 clean, 3 a floor is missed or data was wrong, 4 something is UNKNOWN."""
         decided = {Status.FAIL: ExitCode.CHECK_FAILED, Status.UNKNOWN: ExitCode.UNKNOWN}
         return decided.get(self.status, ExitCode.CLEAN)
 

@@ -52,7 +52,7 @@ def bench(
         manager = manager_of(cluster, reached)
         if manager is None:
             raise StorageError(
-                f"No role of cluster {cluster.name} runs a workload manager, through which the bench runs its jobs."
+                f"The bench runs its jobs through a workload manager, and no role of cluster {cluster.name} runs one."
             )
         given = With(cluster, manager, reached, progress)
         for one in wanted:

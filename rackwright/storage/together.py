@@ -1,4 +1,4 @@
-"""What all nodes reached at once. Pure."""
+"""Judges all nodes together. Pure."""
 
 from __future__ import annotations
 
@@ -47,15 +47,15 @@ def judge_together(one: Filesystem, nodes: Sequence[str], output: Output, sizes:
             continue
         value = phase.done / phase.seconds / 1e9
         if value > POSSIBLE_GBS * len(nodes):
-            said = f"together: {name}: {value:.3g} GB/s is more than {len(nodes)} nodes can reach: not a measurement"
-            findings.append(Finding(Status.UNKNOWN, said))
+            text = f"together: {name}: {value:.3g} GB/s is more than {len(nodes)} nodes can reach: not a measurement"
+            findings.append(Finding(Status.UNKNOWN, text))
             continue
         figures.append(Figure(key, f"{name}, {len(nodes)} nodes together", "GB/s", value, floor_of(one, key)))
     figures += _metadata(one, answer, failed)
     if sizes.direct and not answer.direct and not answer.errors and answer.phases:
-        said = "together: the filesystem refuses O_DIRECT, so that a page cache may have served what was read"
+        text = "together: the filesystem refuses O_DIRECT, so that a page cache may have served what was read"
         findings.append(
-            Finding(Status.UNKNOWN, f"{said}; declare `bench: {{direct: false}}` where that is known")
+            Finding(Status.UNKNOWN, f"{text}; declare `bench: {{direct: false}}` where that is known")
         )
     rates = _rates(nodes, answer, failed)
     hung = any(trouble.kind == "hung" for trouble in answer.errors)
@@ -85,7 +85,7 @@ def _troubles(answer: Together) -> list[Finding]:
 
 
 def _printed(answer: Together, text: str) -> list[Finding]:
-    """What a program printed before it ended, where ranks have no error of their own to show."""
+    """The output of a program before it ended, if the ranks report no errors."""
     other = [line for line in text.splitlines() if line.strip() and not line.startswith(MARK)]
     if not other or not any(trouble.kind == "hung" for trouble in answer.errors):
         return []
@@ -136,6 +136,6 @@ def _far(rates: Sequence[NodeRates]) -> list[Finding]:
         far = [node for node, value in known.items() if value < FAR_FRACTION * middle]
         if far:
             worst = min(known.values())
-            said = f"together: {key.removesuffix('_gbs')}: {fold(far)} under half of the median of all nodes"
-            found.append(Finding(Status.WARN, f"{said} ({worst:.3g} of {middle:.3g} GB/s)"))
+            text = f"together: {key.removesuffix('_gbs')}: {fold(far)} under half of the median of all nodes"
+            found.append(Finding(Status.WARN, f"{text} ({worst:.3g} of {middle:.3g} GB/s)"))
     return found

@@ -1,1 +1,1 @@
-"""The state of one node explained: scheduler, health, declaration, changes, kernel log, next step."""
+"""Explains the state of one node: scheduler, health, declaration, changes, kernel log, next step."""

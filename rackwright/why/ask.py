@@ -1,4 +1,4 @@
-"""Asks everything there is to ask about one node; what does not answer costs its own part alone."""
+"""Queries every source about one node; a source that does not answer only affects its own part."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Explanation:
 
     @property
     def unknown(self) -> bool:
-        """Whether something could not be found out."""
+        """Whether something is UNKNOWN."""
         return any(part.unknown or part.unread for part in self.parts)
 
     def to_json(self) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def why(
     planner: Planner | None = None,
     open_bmc: Open | None = None,
 ) -> Explanation:
-    """Everything that is known about a node. Never raises for what a node, its BMC or the workload manager does."""
+    """Everything that is known about a node. Never raises because of the node, its BMC or the workload manager."""
     if shell is None:
         with Pool(cluster) as pool:
             return why(cluster, node, file, shell=pool, planner=planner, open_bmc=open_bmc)
@@ -76,7 +76,7 @@ def why(
     checked = parts.health_part(found, last, unread)
     policy = last.policy.clean_passes if last is not None else None
     unreached = bmc_part(node, lambda: open_bmc or opener(cluster)) if found.why is not None else None
-    told = (
+    shown = (
         scheduler,
         checked if not simulated else _noted(checked, simulated),
         *([unreached] if unreached is not None else []),
@@ -86,18 +86,18 @@ def why(
     )
     step = next_step(str(file), node.name, drain, found, differs.data.get("changes"), policy, unreached)
     return Explanation(
-        cluster.name, node.name, tuple(part.shown() for part in told), printable(step, LINE_MAX_CHARACTERS)
+        cluster.name, node.name, tuple(part.shown() for part in shown), printable(step, LINE_MAX_CHARACTERS)
     )
 
 
 def _noted(part: Part, simulated: str) -> Part:
-    """The part, beginning with what the lab invents."""
-    note = f"{simulated}what follows of them is the lab's invention"
+    """The part with a note about what the lab simulates."""
+    note = f"{simulated}the lab invents what follows about them"
     return replace(part, lines=(note, *part.lines), data={**part.data, "simulated": True})
 
 
 def _no_kernel(node: Node) -> str | None:
-    """Why a node has no kernel log of its own; one with simulated GPUs has."""
+    """Why a node has no separate kernel log; one with simulated GPUs has one."""
     return None if node.simulates_gpus else why_node_lacks(node, Capability.KERNEL)
 
 
@@ -116,16 +116,16 @@ def _scheduler(cluster: Cluster, node: Node, shell: RootShell) -> tuple[Part, pa
 
 
 def _last(node: Node, shell: RootShell) -> tuple[Last | None, str | None]:
-    """What the node's own program left behind, if it has one, or why that cannot be read."""
+    """The last record of the node's health check, if any, or why it cannot be read."""
     try:
         result = shell.run(node.name, f"cat {places.LAST}", timeout=SECONDS)
         if result.exit_status != 0 or not result.stdout.strip():
             return None, None
         return read_last(result.stdout), None
     except ConnectionFailed as error:
-        return None, f"what its own health check left was not read: {error.message}"
+        return None, f"the record of its health check was not read: {error.message}"
     except Refused as error:
-        return None, f"what its own health check left ({places.LAST}) is not used: {error}"
+        return None, f"the record of its health check ({places.LAST}) was rejected: {error}"
 
 
 def _plan(cluster: Cluster, node: str) -> NodePlan:

@@ -1,4 +1,4 @@
-"""What the BMC of a node says that does not answer itself."""
+"""What the BMC reports about a node that does not answer."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def bmc_part(node: Node, open_one: Callable[[], Open], now: datetime | None = No
     try:
         client = open_one()(node)
     except RackwrightError as error:
-        return not_known("bmc", f"its BMC was not asked: {error.message}")
+        return not_known("bmc", f"its BMC was not queried: {error.message}")
     try:
         return _asked(node, client, now or datetime.now(UTC))
     finally:
@@ -43,10 +43,8 @@ def bmc_part(node: Node, open_one: Callable[[], Open], now: datetime | None = No
 def _asked(node: Node, client: BmcClient, now: datetime) -> Part:
     try:
         power = client.power()
-    except (
-        RackwrightError
-    ) as error:  # it would not answer the other questions either, each within its time limit
-        return not_known("bmc", f"nothing from its BMC: {error.message}")
+    except RackwrightError as error:  # the other queries would time out as well
+        return not_known("bmc", f"no answer from its BMC: {error.message}")
     unread: list[str] = []
     health = _read(client.health, unread)
     log = _read(lambda: client.event_log(EVENTS_READ), unread)
@@ -73,10 +71,10 @@ def _asked(node: Node, client: BmcClient, now: datetime) -> Part:
 def _judged(
     node: Node, power: Power, health: BmcHealth | None, log: Sequence[LogEntry] | None, now: datetime
 ) -> list[HealthResult]:
-    """What is wrong, of what was read; the hardest action first."""
+    """The problems in what was read; hardest action first."""
     if health is None and log is None:
         return []
-    told = judge_bmc(
+    results = judge_bmc(
         node.name,
         health or BmcHealth(Condition.UNKNOWN),
         log or (),
@@ -84,7 +82,7 @@ def _judged(
         power=power,
         limits=options_of(node).limits,
     )
-    return sorted((one for one in told if one.status in OBJECTS), key=lambda one: -one.action.rank)
+    return sorted((one for one in results if one.status in OBJECTS), key=lambda one: -one.action.rank)
 
 
 def _read(ask: Callable[[], T], unread: list[str]) -> T | None:

@@ -1,4 +1,4 @@
-"""What a node's own health check left behind (last.json), as far as it is shown: read strictly, it is the node's word."""
+"""The displayed part of the last record of a node's health check (last.json): untrusted input, parsed strictly."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rackwright.boundary import Refused, printable_data, read_json, validated
 from rackwright.health.records import TIME_MAX
 
 LAST_MAX_BYTES = 4 * 2**20
-"""The verdict of every check of a node is some 100 KiB."""
+"""The verdict of every check of a node is about 100 KiB."""
 _Text = Annotated[str, Field(max_length=4096)]
 
 
@@ -54,5 +54,5 @@ def read_last(text: str) -> Last:
     """Refused where it is anything else."""
     value = printable_data(read_json(text, LAST_MAX_BYTES))
     if not isinstance(value, dict) or value.get("version") != 1:
-        raise Refused("it is not of version 1")
+        raise Refused("its version is not 1")
     return validated(_LAST, {**value, "data": value})

@@ -1,4 +1,4 @@
-"""What to do next, from all that is known: one pure function, the most pressing rule first."""
+"""The next step, from everything that is known: one pure function, most urgent rule first."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def next_step(
 ) -> str:
     """A sentence. `drain` None: the workload manager did not answer; `changes` None: the plan is not known.
 
-    + bmc: what the BMC of a node says that does not answer itself
+    + bmc: what the BMC reports about a node that does not answer
     """
     if health.why is not None:
         return _out_of_reach(file, node, health.why, bmc)
@@ -33,7 +33,7 @@ def next_step(
         after = _after(file, node, drain, clean_passes)
         return f"{word}{worst.remedy}{after}"
     if drain is not None and drain.by is DrainedBy.PERSON:
-        return f"ask who drained it; then `{drain.resume}`"
+        return f"ask the person who drained it, then `{drain.resume}`"
     if drain is not None and (drain.run or "").startswith(FIRMWARE):
         return (
             f"`rackwright firmware check {file} --limit {node}`; if that run is over, run its command again"
@@ -41,29 +41,33 @@ def next_step(
     if drain is not None and drain.by is DrainedBy.ROLLOUT:
         return f"`rackwright runs {drain.run}`; if that run is over, `rackwright resume {drain.run}`"
     if found.outcome is Outcome.UNKNOWN:
-        return f"find out what is not known: {found.results[0].evidence if found.results else 'no check ran'}"
+        return f"resolve what is UNKNOWN: {found.results[0].evidence if found.results else 'no check ran'}"
     if drain is not None and drain.by is DrainedBy.HEALTH:
         passes = f" after {clean_passes} clean passes" if clean_passes else ""
-        return f"wait: nothing is wrong now, and the node resumes itself{passes}"
+        return f"wait: no check fails now, and the node resumes by itself{passes}"
     if drain is not None and drain.by is DrainedBy.MANAGER:
-        return f"look at {drain.agent} (`journalctl -u {drain.agent}`); then `{drain.resume}`"
+        return f"check {drain.agent} (`journalctl -u {drain.agent}`), then `{drain.resume}`"
     if changes:
         return f"`rackwright plan {file} --limit {node}`, then apply"
     if drain is None or changes is None:
-        return "nothing that is known asks for anything; what is UNKNOWN above might"
+        return "nothing known needs action, but what is UNKNOWN above might"
     minor = [one for one in health.results if one.status is Status.FAIL]  # none of them drains
-    return f"at leisure: {minor[0].remedy}" if minor else "nothing: it is in service and as declared"
+    return (
+        f"at the next maintenance: {minor[0].remedy}"
+        if minor
+        else "nothing: it is in service and as declared"
+    )
 
 
 def _out_of_reach(file: str, node: str, why: str, bmc: Part | None) -> str:
-    """What its BMC knows comes first: a node that is off, or stopped by its hardware, is not reached by trying again."""
-    told = {} if bmc is None else bmc.data
-    hard = [one for one in told.get("results", ()) if one["action"] != Action.NONE.value]
+    """The BMC's findings come first: a node that is off, or stopped by its hardware, stays unreachable."""
+    reported = {} if bmc is None else bmc.data
+    hard = [one for one in reported.get("results", ()) if one["action"] != Action.NONE.value]
     repair = f"{hard[0]['action']}: {hard[0]['remedy']}" if hard else ""
-    if told.get("power") == "off":
+    if reported.get("power") == "off":
         on = f"`rackwright bmc power {file} on --limit {node}`"
         return f"{repair} Then {on}." if repair else f"it is off: {on}"
-    return repair or f"reach the node first: {why}"
+    return repair or f"make the node reachable first: {why}"
 
 
 def _after(file: str, node: str, drain: Drain | None, clean_passes: int | None) -> str:
@@ -71,5 +75,5 @@ def _after(file: str, node: str, drain: Drain | None, clean_passes: int | None) 
     if drain is None or drain.by is None:
         return ""
     if drain.by is DrainedBy.HEALTH and clean_passes:
-        return f" The node then resumes itself after {clean_passes} clean passes."
-    return f" Then `rackwright why {file} {node}` again: it was not drained by its health check."
+        return f" The node then resumes by itself after {clean_passes} clean passes."
+    return f" Then run `rackwright why {file} {node}` again: its health check did not drain it."

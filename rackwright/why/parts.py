@@ -1,4 +1,4 @@
-"""What each source says of the node, as plain data. A source that was not read is UNKNOWN and says why."""
+"""The answer of each source about the node, as plain data. A source that was not read is UNKNOWN with the reason."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ class Part:
     unknown: bool = False
     data: dict[str, Any] = field(default_factory=dict)
     unread: tuple[str, ...] = ()
-    """What of it could not be read, where the rest could."""
+    """What could not be read, if the rest could."""
 
     def shown(self) -> Part:
-        """The same with printable lines: they hold what the node, the head and its users said."""
+        """The same with printable lines, because they contain text from the node, the head and its users."""
         cut = [
             tuple(printable(line, LINE_MAX_CHARACTERS) for line in lines)
             for lines in (self.lines, self.unread)
@@ -57,20 +57,20 @@ def not_known(name: str, why: str) -> Part:
 
 @dataclass(frozen=True)
 class Drain:
-    """Who took a node out of service, for people, and how it comes back."""
+    """Who took a node out of service, as text, and how it returns."""
 
     by: DrainedBy | None
     """None: it is in service."""
     line: str
     run: str | None = None
     resume: str = ""
-    """The command that puts it back."""
+    """The command that returns it to service."""
     agent: str = ""
     """The unit that runs jobs on it."""
 
 
 def drain_of(state: NodeState, node: str, manager: Manager) -> Drain:
-    """By the reason's own words, and by who set it."""
+    """From the reason's text, and from who set it."""
     shown = "+".join(sorted(state.words))
     reason = f"{state.reason or 'no reason given'} [{state.by or 'unknown user'}]"
     lines = {
@@ -85,17 +85,17 @@ def drain_of(state: NodeState, node: str, manager: Manager) -> Drain:
 
 
 def scheduler_part(state: NodeState, drain: Drain, manager: Manager, jobs: Sequence[Job]) -> Part:
-    """Whether the node takes jobs, who decided it, and which jobs a drain waits for."""
+    """Whether the node takes jobs, who decided that, and which jobs a drain waits for."""
     by = manager.name.lower() if drain.by is DrainedBy.MANAGER else drain.by and drain.by.value
-    waits = [f"jobs that still run there: {', '.join(map(str, jobs[:SHOWN]))}"] if jobs else []
+    waits = [f"jobs still running there: {', '.join(map(str, jobs[:SHOWN]))}"] if jobs else []
     data = {"states": sorted(state.words), "reason": state.reason, "by": state.by, "drained_by": by}
     return Part("scheduler", (drain.line, *waits), data=data)
 
 
 def health_part(found: NodeHealth, last: Last | None, unread: str | None = None) -> Part:
-    """The checks that failed or do not know, now; and what the node itself last made of it.
+    """The checks that fail or are UNKNOWN now, and the node's last own verdict.
 
-    UNKNOWN as a whole where nothing was judged. `unread`: why the node's own verdict is not known.
+    UNKNOWN as a whole if nothing was judged. `unread`: why the node's own verdict is unknown.
     """
     if found.why is not None:
         return not_known("health", found.why)
@@ -105,7 +105,7 @@ def health_part(found: NodeHealth, last: Last | None, unread: str | None = None)
     reasons = list(dict.fromkeys(one.evidence for one in silent))
     lines += [f"{_checks(silent, why)} UNKNOWN: {why}" for why in reasons]
     passed = sum(one.status in (Status.PASS, Status.WARN) for one in found.results)
-    lines = _cut(lines) or [f"{passed} checks, nothing failed and nothing unknown"]
+    lines = _cut(lines) or [f"{passed} checks passed, none failed or UNKNOWN"]
     lines += _remembered(last)
     data = {
         "results": [one.to_json() for one in (*wrong, *silent)],
@@ -122,7 +122,7 @@ def _checks(results: Sequence[HealthResult], evidence: str) -> str:
 
 
 def _remembered(last: Last | None) -> list[str]:
-    """What the node's own program has to add."""
+    """Lines from the node's own health check."""
     if last is None:
         return []
     found = []
@@ -164,7 +164,7 @@ def _difference(change: Change) -> str:
 
 
 def changes_part(cluster: str, node: str, runs: Sequence[Run]) -> Part:
-    """What rackwright did to the node, the last run first."""
+    """Changes that rackwright made to the node, last run first."""
     found = []
     for run in reversed(runs):
         done = [event for event in run.events if event["event"] == "finish" and event.get("node") == node]
@@ -174,19 +174,19 @@ def changes_part(cluster: str, node: str, runs: Sequence[Run]) -> Part:
         when, user = time_text(done[-1]["at"]), run.begin.get("user", "?")
         found.append({"run": run.run, "at": done[-1]["at"], "user": user, "state": run.state, "operations": names,
                      "line": f"{when} run {run.run} by {user}, {run.state}, {len(names)} changes: {_few(names)}"})  # fmt: skip
-    lines = [one["line"] for one in found[:SHOWN]] or ["no run from this machine has changed it"]
+    lines = [one["line"] for one in found[:SHOWN]] or ["no run from this control node has changed it"]
     return Part("changes", tuple(lines), data={"runs": found})
 
 
 def kernel_part(document: Any, why: str | None, lacking: str | None) -> Part:  # noqa: ANN401
-    """The last complaints of the kernel, the newest first."""
+    """The last kernel errors, newest first."""
     try:
         section = Document(document).kernel_log
         entries = sorted(section.entries, key=lambda entry: -entry.at)
         lines = [f"{time_text(entry.at)} {entry.message}" for entry in entries[:SHOWN]]
-        none = f"no complaint in {section.lines} lines since {time_text(section.since)}"
-        told = document["sections"]["kernel_log"]["data"]["entries"]
-        data = {"entries": printable_data(sorted(told, key=lambda entry: -entry["at"]))}
+        none = f"no error in {section.lines} lines since {time_text(section.since)}"
+        raw = document["sections"]["kernel_log"]["data"]["entries"]
+        data = {"entries": printable_data(sorted(raw, key=lambda entry: -entry["at"]))}
     except (Unreadable, ValueError, OverflowError) as error:
         return not_known("kernel", lacking or why or str(error).removeprefix("kernel_log: "))
     return Part("kernel", tuple(lines) or (none,), data=data)

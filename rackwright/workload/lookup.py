@@ -1,4 +1,4 @@
-"""Which workload manager a cluster has, by what its roles declare."""
+"""Finds the workload manager of a cluster from its roles."""
 
 from __future__ import annotations
 
@@ -28,6 +28,6 @@ def runs_jobs(node: Node) -> bool:
 
 
 def manager_of(cluster: Cluster, shell: RootShell) -> Manager | None:
-    """The manager of a cluster, asked through `shell`; None where no role runs one."""
+    """The manager of a cluster, reached through `shell`; None if no role runs one."""
     found = next(filter(None, map(declared_on, cluster.nodes)), None)
     return found(cluster, shell) if found is not None else None

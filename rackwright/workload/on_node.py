@@ -10,14 +10,14 @@ from rackwright.workload.states import DrainShare, NodeState
 
 
 class ManagerOnNode(Protocol):
-    """Asked and ordered about this node alone; each method raises NoAnswer when the manager does not reply."""
+    """Queries and commands about this node only; each method raises NoAnswer if the manager does not reply."""
 
     def state(self) -> NodeState:
         """This node."""
         ...
 
     def job_among(self, command_lines: Iterable[str]) -> bool:
-        """Whether one of this node's processes belongs to a job: known here, so that the manager need not be asked."""
+        """Whether one of this node's processes belongs to a job; found locally, without querying the manager."""
         ...
 
     def jobs_among(self, command_lines: Iterable[str]) -> frozenset[str]:
@@ -29,27 +29,27 @@ class ManagerOnNode(Protocol):
         ...
 
     def shares(self) -> list[DrainShare]:
-        """The groups this node is in, and what health checks have drained in them besides it."""
+        """The groups of this node, and the other nodes in them that health checks have drained."""
         ...
 
     def drain(self, reason: str) -> None:
-        """No new job starts here; those that run go on."""
+        """Drain the node: no new job starts, running jobs continue."""
         ...
 
     def one_too_many(self, percent: float) -> bool:
-        """Whether this node, which was just drained, must return because others drained at the same time."""
+        """Whether this node, just drained, must return because others were drained at the same time."""
         ...
 
     def explain(self, reason: str) -> None:
-        """Another reason for the same drain."""
+        """Change the reason of the drain."""
         ...
 
     def resume(self) -> None:
-        """Back in service."""
+        """Resume the node."""
         ...
 
     def reboot(self, reason: str) -> None:
-        """Through the manager, so that it expects the node back; a drain outlives the reboot."""
+        """Reboot through the manager, so that it expects the node back; a drain outlives the reboot."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""What a workload manager must offer. Words of one manager (partition, taint, Gres) have no place here."""
+"""The interface of a workload manager. Terms of a single manager (partition, taint, Gres) do not belong here."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def gpus_of(node: Node) -> tuple[GpuRequest, ...]:
 
 
 @dataclass(frozen=True)
-class Step:
-    """One MPI program on some nodes, which it has to itself."""
+class JobStep:
+    """One MPI program on some nodes, with exclusive use of them."""
 
     nodes: tuple[str, ...]
     tasks_per_node: int
@@ -71,7 +71,7 @@ class Output:
         errors = [line for line in self.text.splitlines() if "error" in line.lower() or "WARN" in line]
         last = f": {printable(errors[-1].strip(), 200)}" if errors else ""
         if self.exit_status is None:
-            return f"the job's output is broken off{last}"
+            return f"the job's output is truncated{last}"
         return f"{self.launcher} exited {self.exit_status}{last}"
 
 
@@ -122,8 +122,8 @@ class HealthSchedule:
 class Manager(Protocol):
     """A workload manager as the control node sees it.
 
-    What asks raises WorkloadError when the manager does not answer: no answer is never "no node" or "no job",
-    except that `drain` goes on without a manager that does not run when it is asked.
+    Queries raise WorkloadError if the manager does not answer: no answer never means "no node" or "no job".
+    Only `drain` goes on without a manager that is not running.
     ConnectionFailed comes through.
     """
 
@@ -149,7 +149,7 @@ class Manager(Protocol):
 
     @staticmethod
     def health_schedule(ask: Callable[[str], str]) -> HealthSchedule:
-        """As configured on a node, where `ask` runs a command and returns its output; NoAnswer if it says none."""
+        """As configured on a node, where `ask` runs a command and returns its output; raises NoAnswer if none is configured."""
         ...
 
     def version(self) -> str:
@@ -211,7 +211,7 @@ class Manager(Protocol):
         """
         ...
 
-    def run(self, step: Step) -> Output:
+    def run(self, step: JobStep) -> Output:
         """Run a step to its end; cancelled when it is given up (a timeout, Ctrl-C, a lost connection)."""
         ...
 

@@ -13,7 +13,7 @@ HEALTH_PREFIX = "rackwright-health: "
 
 
 class NoAnswer(Exception):  # noqa: N818 - carried into the state as a reason
-    """The workload manager could not be asked or did not do it; the text says why."""
+    """The workload manager did not answer or did not carry out the request; the text has the reason."""
 
 
 class DrainedBy(str, Enum):  # noqa: UP042 - Python 3.9
@@ -35,15 +35,15 @@ class NodeState:
     text: str
     """As the manager prints it, e.g. `IDLE+DRAIN`."""
     words: frozenset[str]
-    """The manager's own words of the state, without marks."""
+    """The manager's words for the state, without markers."""
     drained: bool = False
     """Out of service by a decision: no new job starts there."""
     down: bool = False
     """Out of service because the manager finds the node broken or silent."""
     busy: bool = False
-    """A job runs there, or it is not known that none does."""
+    """A job runs there, or may run there."""
     ready: bool = False
-    """A job that wants the whole node could start there now."""
+    """A job that needs the whole node could start there now."""
     rebooting: bool = False
     """A reboot through the manager is pending."""
     reason: str = ""

@@ -52,7 +52,7 @@ class UserFolders:
         }
 
     def paths(self, node: Node) -> tuple[str, ...]:
-        """What is removed where the role has no such folders."""
+        """Files to remove if the role has no user folders."""
         return (self.program, self._session, *self._prolog(node))
 
     @property

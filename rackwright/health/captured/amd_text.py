@@ -21,8 +21,8 @@ _GROUPS = {
 
 def is_amd(text: str) -> bool:
     """`amd-smi static`, `metric` or a part of it, as JSON or as text."""
-    told = as_json(text)
-    listed = told.get("gpu_data") if isinstance(told, dict) else told
+    parsed = as_json(text)
+    listed = parsed.get("gpu_data") if isinstance(parsed, dict) else parsed
     if isinstance(listed, list) and listed and isinstance(listed[0], dict):
         return type(listed[0].get("gpu")) is int
     return _GPU.search(text) is not None

@@ -1,6 +1,6 @@
 """What ipmitool prints of a BMC: sensors (`sdr`), the event log (`sel`), how full it is (`sel info`).
 
-An event log is judged as of its newest entry: a capture does not say when it was taken.
+An event log is judged as of its newest entry, because a capture has no timestamp.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SENSOR = re.compile(
 _EVENT = re.compile(r"^ *[0-9a-f]+ \| +(?:\d\d/\d\d/\d{2,4} \| *\d\d:|Pre-Init)", re.MULTILINE)
 _LOG = re.compile(r"^Percent Used +:", re.MULTILINE)
 _ALONE = ("bmc-answers",)
-"""Checks that a capture says nothing of: it answered then."""
+"""Checks that a capture cannot answer: the BMC evidently did respond."""
 
 
 def is_sensors(text: str) -> bool:
@@ -57,6 +57,6 @@ def log(text: str, context: Context) -> Reading:
 
 
 def _reading(**parts: Any) -> Reading:  # noqa: ANN401
-    told = {"tool": "ipmitool", "device": "a capture", "why": None, **parts}
-    told.update({name + "_why": None for name in parts})
-    return Reading({"bmc": told}, leaves_out=_ALONE)
+    section = {"tool": "ipmitool", "device": "a capture", "why": None, **parts}
+    section.update({name + "_why": None for name in parts})
+    return Reading({"bmc": section}, leaves_out=_ALONE)

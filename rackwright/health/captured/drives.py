@@ -39,29 +39,29 @@ def as_json(text: str) -> Any:  # noqa: ANN401
 
 def is_smart(text: str) -> bool:
     """`nvme smart-log -o json` or `smartctl -j -a`."""
-    told = as_json(text)
-    return isinstance(told, dict) and (
-        SMARTCTL_LOG in told or {"critical_warning", "media_errors"} <= set(told)
+    parsed = as_json(text)
+    return isinstance(parsed, dict) and (
+        SMARTCTL_LOG in parsed or {"critical_warning", "media_errors"} <= set(parsed)
     )
 
 
 def smart(text: str, context: Context) -> Reading:
     """One drive: how many there are is not in it."""
-    told = as_json(text)
+    parsed = as_json(text)
     drive: dict[str, Any] = {"name": "nvme0", "smart_why": None}
-    if SMARTCTL_LOG in told:
-        log = told[SMARTCTL_LOG]
-        drive["name"] = str(told.get("device", {}).get("name", "nvme0")).rpartition("/")[2]
-        drive.update(_told(told, {"model": "model_name", "firmware": "firmware_version"}))
-        told = {**log, **_told(log, SMARTCTL_NAMES)}
+    if SMARTCTL_LOG in parsed:
+        log = parsed[SMARTCTL_LOG]
+        drive["name"] = str(parsed.get("device", {}).get("name", "nvme0")).rpartition("/")[2]
+        drive.update(_renamed(parsed, {"model": "model_name", "firmware": "firmware_version"}))
+        parsed = {**log, **_renamed(log, SMARTCTL_NAMES)}
     try:
-        drive["smart"] = parse_smart(json.dumps(told))
+        drive["smart"] = parse_smart(json.dumps(parsed))
     except Unavailable as error:
         drive.update(smart=None, smart_why=str(error))
     return Reading({"nvme": {"drives": [drive]}}, _OF_THE_NODE)
 
 
-def _told(values: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
+def _renamed(values: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
     return {name: values[other] for name, other in names.items() if other in values}
 
 

@@ -1,4 +1,4 @@
-"""A capture judged: only by the checks whose sections it holds, and only for what is in it."""
+"""Judges a capture: only the checks whose sections it contains, and only what is in it."""
 
 from __future__ import annotations
 

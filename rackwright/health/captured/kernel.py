@@ -46,17 +46,17 @@ def is_kernel_log(text: str) -> bool:
 
 
 def kernel_log(text: str, context: Context) -> Reading:
-    """Every complaint, however old: an excerpt is saved for what is in it."""
+    """Every error in the log, of any age: an excerpt was saved because of its content."""
     lines = _lines(text)
     if not lines:
         raise Unavailable("no line")
-    told = sort_out(lines, Words(text, context))
-    section = {"from": "a capture", "since": int(lines[0][0]), "lines": len(lines), **told}
+    complaints = sort_out(lines, Words(text, context))
+    section = {"from": "a capture", "since": int(lines[0][0]), "lines": len(lines), **complaints}
     return Reading({"kernel_log": section}, taken_at=lines[-1][0])
 
 
 class Words(Surroundings):
-    """What the devices of a log are, by what is known beside it and else by the log's own words."""
+    """The devices of a log, from the context if there is one, else from the log itself."""
 
     def __init__(self, text: str, context: Context) -> None:
         self._context = context
@@ -65,12 +65,12 @@ class Words(Surroundings):
         self._named.update({address.lower(): "rdma" for address in context.nics})
 
     def device(self, address: str) -> str | None:
-        """gpu, rdma or nvme; None where nothing names it."""
+        """gpu, rdma or nvme; None if unknown."""
         address = address.lower()
         return self._named.get(address if "." in address else address + ".0")
 
     def mounts(self, device: str) -> list[str] | None:
-        """The root, of a drive that is known to carry declared filesystems."""
+        """`/` for a drive that is known to carry declared filesystems."""
         if not self._context.drives:
             return None
         return ["/"] if device.startswith(self._context.drives) else []
@@ -126,7 +126,7 @@ def _seconds(text: str, form: str) -> float:
 def _of_journal(line: str) -> tuple[float, str] | None:
     """A line of `journalctl -o json`."""
     try:
-        told: dict[str, Any] = json.loads(line)
-        return int(told["__REALTIME_TIMESTAMP"]) / 1e6, str(told["MESSAGE"])
+        record: dict[str, Any] = json.loads(line)
+        return int(record["__REALTIME_TIMESTAMP"]) / 1e6, str(record["MESSAGE"])
     except (ValueError, KeyError, TypeError):
         return None

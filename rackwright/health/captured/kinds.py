@@ -1,4 +1,4 @@
-"""Which captures can be read: one line each, recognised by what is in them."""
+"""The kinds of captures that can be read, one line each, recognised by their content."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ KINDS = (
     Kind("ipmitool sdr", bmc.is_sensors, bmc.sensors),
     Kind("kernel log", kernel.is_kernel_log, kernel.kernel_log),
 )
-"""The kernel's log comes last: its lines have no form of their own."""
+"""The kernel log comes last, because its lines are the hardest to recognise."""
 
 
 @dataclass(frozen=True)
@@ -58,15 +58,15 @@ class Capture:
 
 
 def kind_of(text: str) -> Kind | None:
-    """The kind a text is recognised as; none for a document of the probe."""
-    told = as_json(text)
-    if isinstance(told, dict) and "schema" in told:
+    """The kind of a text; None for a document of the probe."""
+    parsed = as_json(text)
+    if isinstance(parsed, dict) and "schema" in parsed:
         return None
     return next((kind for kind in KINDS if kind.recognise(text)), None)
 
 
 def read_capture(text: str, kind: Kind, context: Context = Context()) -> Capture:  # noqa: B008 - frozen
-    """The document a text is; Unavailable where it is not what it was recognised as."""
+    """The document in a text; Unavailable if the text does not parse as the kind it looked like."""
     reading = kind.read(text, context)
     document = {
         "schema": SCHEMA,

@@ -59,7 +59,7 @@ def is_infiniband(text: str) -> bool:
 
 
 def infiniband(text: str, context: Context) -> Reading:
-    """Every RDMA device; what was not saved of it is left out."""
+    """Every RDMA device; fields that were not saved are left out."""
     source = Listing(text, network.RDMA)
     found = network.infiniband(source, {})
     for device in found["devices"]:
@@ -77,10 +77,10 @@ def infiniband(text: str, context: Context) -> Reading:
     return Reading({"infiniband": found})
 
 
-def _leave_out(source: Listing, told: dict[str, Any], at: str, files: dict[str, str]) -> None:
+def _leave_out(source: Listing, section: dict[str, Any], at: str, files: dict[str, str]) -> None:
     for key, file in files.items():
-        if key in told and not source.exists(f"{at}/{file}"):
-            del told[key]
+        if key in section and not source.exists(f"{at}/{file}"):
+            del section[key]
 
 
 def is_arrays(text: str) -> bool:

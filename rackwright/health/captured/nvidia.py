@@ -1,4 +1,4 @@
-"""What nvidia-smi prints, beside the probe's own question."""
+"""Output of nvidia-smi besides the commands the probe runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reader of captures returns, and what it may be told."""
+"""What a reader of captures returns, and the context it may get."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 Sections = dict[str, "dict[str, Any]"]
-"""Data of the probe document's sections. A value the capture cannot hold is left out, not None:
+"""Data of the probe document's sections. A value the capture cannot contain is left out, not None:
 None is what a tool prints for a value that it does not have."""
 
 
@@ -22,7 +22,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Context:
-    """What is known of the node beside the capture."""
+    """What is known about the node besides the capture."""
 
     gpus: tuple[str, ...] = ()
     """PCI addresses in lower case."""

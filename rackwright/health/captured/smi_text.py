@@ -1,6 +1,6 @@
 """`nvidia-smi -q` as text, rebuilt as the document `nvidia-smi -q -x` prints.
 
-The text names most fields as the XML does, in words: `Product Name` is <product_name>. What differs
+Most field names map directly to XML names: `Product Name` is <product_name>. What differs
 is in TAGS, by the section above it; the pairs were compared on documents of drivers 418 to 595.
 """
 

@@ -13,8 +13,8 @@ from rackwright.health.records import Unreadable
 from rackwright.health.registry import check, each
 from rackwright.health.verdict import Action, Finding, fail, good, warn
 
-RESEAT = "Reboot once; if it happens again, reseat the module or open an RMA."
-COOLING = "Look at fans, inlet temperature and dust; liquid: flow. One GPU alone: its heat sink."
+RESEAT = "Reboot once. If it recurs, reseat the module or open an RMA."
+COOLING = "Check fans, inlet temperature and dust (liquid cooling: the flow). If it is one GPU alone, check its heat sink."
 NODE_SCRAPER = "AMD node-scraper"
 BAD_PAGES_WARN = 0.9
 """The share of the threshold from which the amdgpu driver warns."""
@@ -39,7 +39,7 @@ def amd_gpu_count(expected: Expected, document: Document) -> Iterator[Finding]:
 
 
 @check(
-    "gpu", "Every AMD GPU is of the declared model", reads=("amd_gpus",), applies=scope.amd,
+    "gpu", "Every AMD GPU is the declared model", reads=("amd_gpus",), applies=scope.amd,
     remedy="Compare the declared SKU with what was delivered.",
 )  # fmt: skip
 def amd_gpu_model(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -49,14 +49,14 @@ def amd_gpu_model(expected: Expected, document: Document) -> Iterator[Finding]:
     def judge(gpu: AmdGpu) -> Finding | None:
         if gpu.pci_id in ids:
             return None
-        return fail(f"{gpu.label} is {gpu.name} (1002:{gpu.pci_id}), declared is {wanted.model}")
+        return fail(f"{gpu.label} is {gpu.name} (1002:{gpu.pci_id}), declared {wanted.model}")
 
-    yield from each(whole_gpus(document), judge, f"all are {wanted.model}")
+    yield from each(whole_gpus(document), judge, f"all {wanted.model}")
 
 
 @check(
     "gpu", "Every AMD GPU has its declared memory", reads=("amd_gpus",), applies=scope.amd, action=Action.RMA,
-    limits=("gpu_memory_tolerance_percent",), remedy="Less memory than sold: RMA; another size: correct the SKU.",
+    limits=("gpu_memory_tolerance_percent",), remedy="RMA if the GPU has lost memory. If it was sold with this size, correct the SKU.",
 )  # fmt: skip
 def amd_gpu_memory(expected: Expected, document: Document) -> Iterator[Finding]:
     wanted = expected.the_gpus().memory_mib
@@ -71,7 +71,7 @@ def amd_gpu_memory(expected: Expected, document: Document) -> Iterator[Finding]:
 @check(
     "gpu", "No AMD GPU has counted an uncorrectable error in the last day",
     reads=("amd_gpus", "amd_metrics", "history"), applies=scope.amd, needs=("hardware",), action=Action.RESET_GPU,
-    remedy="Drain and reset the GPUs (`amd-smi reset -G`) or reboot; on the same GPU again: RMA.",
+    remedy="Drain and reset the GPUs (`amd-smi reset -G`) or reboot; if the same GPU fails again, open an RMA.",
     source=f"{NODE_SCRAPER}: uncorrectable ECC is an error",
 )  # fmt: skip
 def amd_ecc_uncorrected(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -88,7 +88,7 @@ def amd_ecc_uncorrected(expected: Expected, document: Document) -> Iterator[Find
 @check(
     "gpu", "No AMD GPU has bad pages that are still in use, or too many retired ones",
     reads=("amd_gpus", "amd_bad_pages"), applies=scope.amd, needs=("hardware",), action=Action.RESET_GPU,
-    remedy="Pending: drain and reset the GPUs or reboot, which retires the pages. At the threshold: RMA.",
+    remedy="Pending pages: drain and reset the GPUs, or reboot; that retires them. At the threshold: open an RMA.",
     source="OCI oci-hpc check_bad_pages: pending is an error; Linux amdgpu: R, P and F pages, replace at the threshold",
 )  # fmt: skip
 def amd_bad_pages(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -101,7 +101,7 @@ def amd_bad_pages(expected: Expected, document: Document) -> Iterator[Finding]:
         if bad.unreservable:
             return fail(f"{gpu.label}: {bad.unreservable} bad pages could not be retired", Action.REBOOT)
         if bad.pending:
-            return fail(f"{gpu.label}: {bad.pending} bad pages wait to be retired")
+            return fail(f"{gpu.label}: {bad.pending} bad pages pending retirement")
         if most and bad.retired >= BAD_PAGES_WARN * most:
             return warn(f"{gpu.label}: {bad.retired} pages retired, the GPU's threshold is {most}")
         return None
@@ -110,7 +110,7 @@ def amd_bad_pages(expected: Expected, document: Document) -> Iterator[Finding]:
 
 
 @check(
-    "gpu", "Every AMD GPU and its memory are well below the temperature they slow down at",
+    "gpu", "Every AMD GPU and its memory are well below their slowdown temperatures",
     reads=("amd_gpus", "amd_metrics"), applies=scope.amd, needs=("hardware",),
     limits=("gpu_margin_warn_c", "gpu_margin_fail_c"), remedy=COOLING, source="the slowdown limits amd-smi prints",
 )  # fmt: skip
@@ -177,7 +177,7 @@ def is_xgmi(kind: str, status: str) -> bool:
 
 @check(
     "os", "The amdgpu driver is loaded", reads=("driver",), needs=("kernel-modules",), applies=scope.amd,
-    action=Action.REBOOT, remedy="modprobe amdgpu; dmesg says why it fails. Secure Boot wants signed modules.",
+    action=Action.REBOOT, remedy="Run modprobe amdgpu; if it fails, dmesg has the reason. Secure Boot requires signed modules.",
     source="AMD ROCm installation guide",
 )  # fmt: skip
 def amd_driver(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -188,7 +188,7 @@ def amd_driver(expected: Expected, document: Document) -> Iterator[Finding]:
 
 @check(
     "gpu", "The kernel logged no failure of an AMD GPU", reads=("kernel_log",), applies=scope.amd, needs=("gpu",),
-    action=Action.REBOOT, remedy="Reboot, as the GPU could not be reset; again, or too many bad pages: RMA.",
+    action=Action.REBOOT, remedy="Reboot: the GPU could not be reset. If it recurs, or with too many bad pages, open an RMA.",
     source=f"{NODE_SCRAPER}, dmesg analyzer; Linux amdgpu: RAS and reset messages",
 )  # fmt: skip
 def amd_gpu_log(expected: Expected, document: Document) -> Iterator[Finding]:

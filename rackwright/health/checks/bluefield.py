@@ -20,7 +20,7 @@ def declared(expected: Expected) -> bool:
 
 
 @check(
-    "fabric", "Every declared BlueField-3 is there, in its declared mode", reads=("bluefields",), applies=declared,
+    "fabric", "Every declared BlueField-3 is present and in its declared mode", reads=("bluefields",), applies=declared,
     needs=("hardware",), action=Action.NONE,
     remedy="Set INTERNAL_CPU_OFFLOAD_ENGINE (1: NIC mode, 0: DPU mode) with mlxconfig, then power-cycle the node.",
     source="the declared SKU; NVIDIA DOCA, BlueField Modes of Operation; BasePOD runs them in NIC mode",
@@ -34,7 +34,7 @@ def bluefield_mode(expected: Expected, document: Document) -> Iterator[Finding]:
         )
     modes = set(expected.bluefields)
     if ANY in modes:
-        yield good(f"{found} ports; no mode is declared")
+        yield good(f"{found} ports; the SKU declares no mode")
         return
     if section.tool is None and section.cards:
         yield unknown("neither mlxconfig (MFT) nor mstconfig (mstflint) is installed")
@@ -45,14 +45,14 @@ def bluefield_mode(expected: Expected, document: Document) -> Iterator[Finding]:
         if card.why is not None:
             raise Unreadable(f"{card.address}: {card.why}")
         if card.mode not in modes:
-            return fail(f"{card.address} is in {WORDS.get(card.mode, card.mode)} mode, declared is {wanted}")
+            return fail(f"{card.address} is in {WORDS.get(card.mode, card.mode)} mode, declared {wanted}")
         if card.next_mode != card.mode:
             after = WORDS.get(card.next_mode, card.next_mode)
-            return warn(f"{card.address} changes to {after} mode with the next power cycle")
+            return warn(f"{card.address} switches to {after} mode at the next power cycle")
         return None
 
     yield from each(section.cards, judge, wanted)
     for mode, count in sorted(expected.bluefields.items() if len(modes) > 1 else ()):
         there = sum(card.ports for card in section.cards if card.why is None and card.mode == mode)
         if there < count:
-            yield fail(f"{there} of {count} ports declared in {WORDS[mode]} mode are in it")
+            yield fail(f"{there} of {count} ports declared in {WORDS[mode]} mode are in that mode")

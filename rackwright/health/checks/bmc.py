@@ -1,8 +1,8 @@
-"""What the node's BMC knows: power supplies, fans, temperatures, its event log, the power draw.
+"""The node's BMC: power supplies, fans, temperatures, event log, power draw.
 
-A lost power supply or fan takes no node out of service: the others carry it until it is replaced. Events count while they
-are fresh and were not deasserted; one without a time never does. A node without ipmitool or without a BMC that it
-reaches is out of scope.
+A lost power supply or fan does not take a node out of service: the others carry the load until it is replaced. An event
+counts while it is recent and not deasserted; one without a time never counts. A node without ipmitool, or that cannot
+reach its BMC, is out of scope.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from rackwright.health.records import Unreadable
 from rackwright.health.registry import check, each
 from rackwright.health.verdict import Action, Finding, aside, fail, good, unknown, warn
 
-SUPPLY = "Check the feed and the cable, then replace the supply; it is hot-swapped where the others carry the load."
-FAN = "Replace the fan at the next occasion; until then watch the temperatures."
+SUPPLY = "Check the feed and the cable, then replace the supply; it can be hot-swapped if the others carry the load."
+FAN = "Replace the fan at the next maintenance; until then watch the temperatures."
 CLEAR = " After the repair: `ipmitool sel clear`."
 DIMM = "Replace the DIMM that the BMC's log names." + CLEAR
 SPEC = "IPMI 2.0, sensor types (table 42-3)"
@@ -36,13 +36,13 @@ def there(document: Document) -> BmcSection | Finding:
     if section.tool is None:
         return aside("ipmitool is not installed")
     if section.device is None:
-        return aside("the node reaches no BMC: /dev/ipmi0 is missing")
+        return aside("the node cannot reach a BMC: /dev/ipmi0 is missing")
     return section
 
 
 @check(
     "bmc", "The node's BMC answers", reads=("bmc",), needs=("hardware",), action=Action.NONE,
-    remedy="Reset it with `ipmitool mc reset cold`, which the node does not notice; again: drain the node and cut its power.",
+    remedy="Reset it with `ipmitool mc reset cold`, which does not disturb the node. If it hangs again, drain the node and cut its power.",
     source="IPMI 2.0, Get Device ID; without its BMC a node that hangs cannot be power-cycled",
 )  # fmt: skip
 def bmc_answers(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -58,7 +58,7 @@ def bmc_answers(expected: Expected, document: Document) -> Iterator[Finding]:
 def sensors(
     document: Document, kinds: tuple[str, ...], judge: Callable[[BmcSensor], Finding | None], what: str
 ) -> Iterator[Finding]:
-    """Judge the sensors of these kinds; a BMC that has none makes no claim of them."""
+    """Judge the sensors of these kinds; out of scope if the BMC has none."""
     section = there(document)
     if isinstance(section, Finding):
         yield section
@@ -106,7 +106,7 @@ def redundancy(sensor: BmcSensor) -> Finding | None:
 
 
 @check(
-    "bmc", "Every fan turns as fast as it must", reads=("bmc",), needs=("hardware",), action=Action.NONE, remedy=FAN,
+    "bmc", "Every fan is above its critical speed", reads=("bmc",), needs=("hardware",), action=Action.NONE, remedy=FAN,
     source=f"the BMC's own thresholds; {SPEC}, 04h",
 )  # fmt: skip
 def bmc_fans(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -127,8 +127,8 @@ def bmc_fans(expected: Expected, document: Document) -> Iterator[Finding]:
 
 @check(
     "bmc", "No temperature is beyond its critical threshold", reads=("bmc",), needs=("hardware",), action=Action.NONE,
-    limits=("bmc_cold_c",), remedy="Look at fans and inlet; hot inlets of many nodes: the room's cooling.",
-    source="the BMC's own thresholds; what gets too hot throttles, and checks of GPUs and processors report it",
+    limits=("bmc_cold_c",), remedy="Check fans and inlet air. If many nodes have hot inlets, check the room's cooling.",
+    source="the BMC's own thresholds; a part that gets too hot throttles, and the GPU and processor checks report it",
 )  # fmt: skip
 def bmc_temperatures(expected: Expected, document: Document) -> Iterator[Finding]:
     cold = expected.limit("bmc_cold_c")
@@ -147,7 +147,7 @@ def bmc_temperatures(expected: Expected, document: Document) -> Iterator[Finding
 
 @check(
     "bmc", "The chassis reports no fault", reads=("bmc",), needs=("hardware",), action=Action.NONE,
-    remedy="See which part: `ipmitool sdr elist`, `ipmitool sel elist`; a fault that no part shows: reset the BMC.",
+    remedy="Find the part with `ipmitool sdr elist` and `ipmitool sel elist`. If no part shows the fault, reset the BMC.",
     source="IPMI 2.0, Get Chassis Status: overload, main power, power control, drive, cooling",
 )  # fmt: skip
 def bmc_chassis(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -162,9 +162,9 @@ def bmc_chassis(expected: Expected, document: Document) -> Iterator[Finding]:
 
 
 @check(
-    "bmc", "The BMC's event log has room", reads=("bmc",), needs=("hardware",), action=Action.NONE,
+    "bmc", "The BMC's event log has free space", reads=("bmc",), needs=("hardware",), action=Action.NONE,
     limits=("bmc_log_warn_percent", "bmc_log_full_percent"), remedy="Save it (`ipmitool sel save FILE`), then `ipmitool sel clear`.",
-    source=f"{SPEC}, 10h: log almost full, log full; a log that is full misses the next fault",
+    source=f"{SPEC}, 10h: log almost full, log full; a full log misses the next fault",
 )  # fmt: skip
 def bmc_log_room(expected: Expected, document: Document) -> Iterator[Finding]:
     section = there(document)
@@ -187,9 +187,9 @@ def bmc_log_room(expected: Expected, document: Document) -> Iterator[Finding]:
 
 
 @check(
-    "bmc", "The BMC measures what the node draws", reads=("bmc",), needs=("hardware",), action=Action.NONE,
-    remedy="Switch it on: `ipmitool dcmi power activate`; 0 W: reset the BMC, or its firmware does not measure.",
-    source="DCMI 1.5, Get Power Reading; no claim where the BMC has no DCMI",
+    "bmc", "The BMC measures the node's power draw", reads=("bmc",), needs=("hardware",), action=Action.NONE,
+    remedy="Turn it on: `ipmitool dcmi power activate`. If it reads 0 W, reset the BMC; some firmware does not measure power.",
+    source="DCMI 1.5, Get Power Reading; out of scope if the BMC has no DCMI",
 )  # fmt: skip
 def bmc_power(expected: Expected, document: Document) -> Iterator[Finding]:
     section = there(document)
@@ -213,15 +213,15 @@ def bmc_power(expected: Expected, document: Document) -> Iterator[Finding]:
 def events(
     expected: Expected, document: Document, kind: str, *, since_boot: bool = False
 ) -> Iterator[Finding]:
-    """Fresh events of a kind that were not deasserted; those since the last boot too, of parts that cannot be swapped meanwhile."""
+    """Recent events of a kind that were not deasserted; for parts that cannot be hot-swapped, every event since the last boot."""
     section = there(document)
     if isinstance(section, Finding):
         yield section
         return
     section.need("events")
     now = section.clock if section.clock is not None else document.taken_at
-    told = [Event(one.at, f"{one.sensor}: {one.event}", one.asserted) for one in section.events]
-    found = [one for one in bmc_words.standing(told) if bmc_words.critical(one.words) == kind]
+    events = [Event(one.at, f"{one.sensor}: {one.event}", one.asserted) for one in section.events]
+    found = [one for one in bmc_words.standing(events) if bmc_words.critical(one.words) == kind]
     if found and now < CLOCK_SET:
         yield unknown(f"the BMC's clock is not set, and its log has {found[-1].words}")
         return
@@ -235,7 +235,7 @@ def events(
 
 
 @check(
-    "bmc", "The BMC's log has no fresh uncorrectable memory error", reads=("bmc",), needs=("hardware",), action=Action.RMA,
+    "bmc", "The BMC's log has no recent uncorrectable memory error", reads=("bmc",), needs=("hardware",), action=Action.RMA,
     limits=("bmc_event_hours",), remedy=DIMM, source=f"{SPEC}, 0Ch; as the kernel's own count, memory-uncorrected",
 )  # fmt: skip
 def bmc_log_memory(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -243,8 +243,8 @@ def bmc_log_memory(expected: Expected, document: Document) -> Iterator[Finding]:
 
 
 @check(
-    "bmc", "The BMC's log has no fresh processor error", reads=("bmc",), needs=("hardware",), limits=("bmc_event_hours",),
-    remedy="Read the machine check (rasdaemon, the BMC's dump); again: the processor or what it waited for." + CLEAR,
+    "bmc", "The BMC's log has no recent processor error", reads=("bmc",), needs=("hardware",), limits=("bmc_event_hours",),
+    remedy="Read the machine check (rasdaemon, the BMC's dump). If it recurs, replace the processor or the device it waited for." + CLEAR,
     source=f"{SPEC}, 07h: IERR, thermal trip, uncorrectable machine check; as cpu-machine-checks",
 )  # fmt: skip
 def bmc_log_processor(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -252,8 +252,8 @@ def bmc_log_processor(expected: Expected, document: Document) -> Iterator[Findin
 
 
 @check(
-    "bmc", "The BMC's log has no fresh fatal PCIe error", reads=("bmc",), needs=("hardware",), action=Action.NONE,
-    limits=("bmc_event_hours",), remedy="Find the device (`lspci -tv`), reseat it; again: replace it." + CLEAR,
+    "bmc", "The BMC's log has no recent fatal PCIe error", reads=("bmc",), needs=("hardware",), action=Action.NONE,
+    limits=("bmc_event_hours",), remedy="Find the device (`lspci -tv`) and reseat it. If it recurs, replace it." + CLEAR,
     source=f"{SPEC}, 13h; it rarely names the device, so pcie-log and pcie-uncorrected decide about the node",
 )  # fmt: skip
 def bmc_log_pcie(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -261,7 +261,7 @@ def bmc_log_pcie(expected: Expected, document: Document) -> Iterator[Finding]:
 
 
 @check(
-    "bmc", "The BMC's log has no fresh power failure", reads=("bmc",), needs=("hardware",), action=Action.NONE,
+    "bmc", "The BMC's log has no recent power failure", reads=("bmc",), needs=("hardware",), action=Action.NONE,
     limits=("bmc_event_hours",), remedy=SUPPLY + CLEAR, source=f"{SPEC}, 08h and 09h",
 )  # fmt: skip
 def bmc_log_power(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -269,7 +269,7 @@ def bmc_log_power(expected: Expected, document: Document) -> Iterator[Finding]:
 
 
 @check(
-    "bmc", "The BMC's log has no fresh drive fault", reads=("bmc",), needs=("hardware",), action=Action.NONE,
+    "bmc", "The BMC's log has no recent drive fault", reads=("bmc",), needs=("hardware",), action=Action.NONE,
     limits=("bmc_event_hours",), remedy="Compare with SMART and the arrays; replace the drive." + CLEAR, source=f"{SPEC}, 0Dh",
 )  # fmt: skip
 def bmc_log_drive(expected: Expected, document: Document) -> Iterator[Finding]:

@@ -12,7 +12,7 @@ from rackwright.health.records import Unreadable
 from rackwright.health.registry import check
 from rackwright.health.verdict import Action, Finding, fail, good, warn
 
-BIOS = "Compare the BIOS settings with a good node; a whole socket: reseat or replace the processor."
+BIOS = "Compare the BIOS settings with a healthy node. If a whole socket is missing, reseat or replace the processor."
 GOOD_CLOCKS = {
     "bare-metal": ("tsc", "arch_sys_counter"),
     "vm": ("tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page"),
@@ -20,28 +20,28 @@ GOOD_CLOCKS = {
 
 
 @check(
-    "cpu", "All declared sockets are there", reads=("cpu",), needs=("hardware",), action=Action.REBOOT, remedy=BIOS,
+    "cpu", "All declared sockets are present", reads=("cpu",), needs=("hardware",), action=Action.REBOOT, remedy=BIOS,
 )  # fmt: skip
 def cpu_sockets(expected: Expected, document: Document) -> Iterator[Finding]:
     yield from as_many(document.cpu.sockets, expected.sockets, "sockets")
 
 
 def as_many(found: int, wanted: int, what: str) -> Iterator[Finding]:
-    """Fewer than declared are broken or switched off; more are another machine than declared, and work."""
+    """Too few: broken or switched off, a failure. Too many: not the declared hardware, but it works."""
     if found != wanted:
-        yield fail(f"{found} {what}, declared are {wanted}", Action.NONE if found > wanted else None)
+        yield fail(f"{found} {what}, declared {wanted}", Action.NONE if found > wanted else None)
     yield good(f"{found}")
 
 
 @check(
-    "cpu", "All declared cores are there", reads=("cpu",), needs=("hardware",), action=Action.REBOOT, remedy=BIOS,
+    "cpu", "All declared cores are present", reads=("cpu",), needs=("hardware",), action=Action.REBOOT, remedy=BIOS,
 )  # fmt: skip
 def cpu_cores(expected: Expected, document: Document) -> Iterator[Finding]:
     yield from as_many(document.cpu.cores, expected.cores, "cores")
 
 
 @check(
-    "cpu", "All declared hardware threads are there", reads=("cpu",), needs=("kernel",), action=Action.REBOOT,
+    "cpu", "All declared hardware threads are present", reads=("cpu",), needs=("kernel",), action=Action.REBOOT,
     remedy="Hyperthreading is set in the BIOS and by `nosmt`; " + BIOS,
 )  # fmt: skip
 def cpu_threads(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -54,27 +54,27 @@ def cpu_threads(expected: Expected, document: Document) -> Iterator[Finding]:
 
 @check(
     "cpu", "No processor is offline", reads=("cpu",), needs=("kernel",), action=Action.REBOOT,
-    remedy="Who took it offline? /sys/devices/system/cpu/cpuN/online; after a machine check: replace it.",
+    remedy="Find out what took it offline (/sys/devices/system/cpu/cpuN/online). After a machine check, replace it.",
     source="Linux sysfs: present against online",
 )  # fmt: skip
 def cpu_online(expected: Expected, document: Document) -> Iterator[Finding]:
     offline, online = document.cpu.offline, document.cpu.threads
     if offline:  # with hyperthreading switched off at run time every second one is
         setting = online >= expected.threads or online == expected.cores
-        told = f"offline: {', '.join(str(number) for number in offline[:16])}"
-        yield fail(told, Action.NONE if setting else None)
+        evidence = f"offline: {', '.join(str(number) for number in offline[:16])}"
+        yield fail(evidence, Action.NONE if setting else None)
     yield good("all online")
 
 
 @check(
-    "cpu", "Every core is governed for performance", reads=("cpu",), needs=("cpu-frequency",), action=Action.NONE,
+    "cpu", "Every core uses the performance governor", reads=("cpu",), needs=("cpu-frequency",), action=Action.NONE,
     remedy="Start tuned, or cpupower frequency-set -g performance.", source="gcm and ClusterMAX: governor performance",
 )  # fmt: skip
 def cpu_governor(expected: Expected, document: Document) -> Iterator[Finding]:
     governors = document.cpu.governors
-    told, threads = sum(governors.values()), document.cpu.threads
-    if told < threads:
-        raise Unreadable(f"{told} of {threads} processors show a governor")
+    shown, threads = sum(governors.values()), document.cpu.threads
+    if shown < threads:
+        raise Unreadable(f"{shown} of {threads} processors show a governor")
     odd = {name: count for name, count in governors.items() if name != "performance"}
     if odd:
         yield fail(", ".join(f"{count} cores on {name}" for name, count in sorted(odd.items())))
@@ -82,13 +82,13 @@ def cpu_governor(expected: Expected, document: Document) -> Iterator[Finding]:
 
 
 def counts_throttling(expected: Expected) -> bool:
-    """Intel's processors count it, AMD's and Arm's do not."""
+    """Intel processors count thermal throttling; AMD and Arm processors do not."""
     return expected.cpu_architecture == "x86_64" and not re.search("AMD|EPYC", expected.cpu_model or "")
 
 
 @check(
-    "cpu", "Cores are rarely throttled by heat", reads=("cpu", "history"), applies=counts_throttling, needs=("hardware",),
-    limits=("cpu_throttle_events",), action=Action.NONE, remedy="Look at fans, inlet temperature and heat sinks.", source="Linux sysfs thermal_throttle",
+    "cpu", "Cores are rarely throttled thermally", reads=("cpu", "history"), applies=counts_throttling, needs=("hardware",),
+    limits=("cpu_throttle_events",), action=Action.NONE, remedy="Check fans, inlet temperature and heat sinks.", source="Linux sysfs thermal_throttle",
 )  # fmt: skip
 def cpu_throttle(expected: Expected, document: Document) -> Iterator[Finding]:
     times, most = document.cpu.throttled, expected.limit("cpu_throttle_events")
@@ -101,8 +101,8 @@ def cpu_throttle(expected: Expected, document: Document) -> Iterator[Finding]:
 
 
 @check(
-    "cpu", "The kernel reads time from the processors", reads=("cpu",), needs=("kernel",), action=Action.NONE,
-    remedy="The kernel gave up the TSC: see dmesg for `tsc`, update the BIOS; reboot when the node is idle.", source="gcm clocksource check",
+    "cpu", "The kernel's clock source is the processor", reads=("cpu",), needs=("kernel",), action=Action.NONE,
+    remedy="The kernel marked the TSC unstable: search dmesg for `tsc`, update the BIOS, and reboot when the node is idle.", source="gcm clocksource check",
 )  # fmt: skip
 def cpu_clocksource(expected: Expected, document: Document) -> Iterator[Finding]:
     found = document.cpu.clocksource
@@ -119,7 +119,7 @@ def cpu_numa(expected: Expected, document: Document) -> Iterator[Finding]:
     nodes = [node for node in document.cpu.numa if node.cpus]
     wanted = expected.numa_nodes
     if wanted is not None and len(nodes) != wanted:
-        yield fail(f"{len(nodes)} NUMA nodes with processors, declared are {wanted}")
+        yield fail(f"{len(nodes)} NUMA nodes with processors, declared {wanted}")
     elif wanted is None and (len(nodes) < expected.sockets or len(nodes) % expected.sockets):
         yield fail(f"{len(nodes)} NUMA nodes with processors on {expected.sockets} sockets")
     yield good(f"{len(nodes)}")
@@ -130,21 +130,21 @@ def has_microcode(expected: Expected) -> bool:
 
 
 @check(
-    "cpu", "All processors run one microcode", reads=("cpu",), applies=has_microcode, needs=("hardware",), action=Action.NONE,
-    remedy="Update BIOS and microcode package, reboot.", source="Linux /proc/cpuinfo",
+    "cpu", "All processors run the same microcode", reads=("cpu",), applies=has_microcode, needs=("hardware",), action=Action.NONE,
+    remedy="Update the BIOS and the microcode package, then reboot.", source="Linux /proc/cpuinfo",
 )  # fmt: skip
 def cpu_microcode(expected: Expected, document: Document) -> Iterator[Finding]:
     found = document.cpu.microcodes
     if not found:
-        raise Unreadable("/proc/cpuinfo tells no microcode")
+        raise Unreadable("/proc/cpuinfo has no microcode version")
     if len(found) > 1:
         yield fail(f"different microcode: {' '.join(found)}")
     yield good(found[0])
 
 
 @check(
-    "cpu", "The load is what the processors can carry", reads=("cpu",), needs=("kernel",), limits=("load_per_cpu",),
-    action=Action.NONE, remedy="See what runs; many processes waiting in the kernel raise it as well.",
+    "cpu", "The load average fits the number of processors", reads=("cpu",), needs=("kernel",), limits=("load_per_cpu",),
+    action=Action.NONE, remedy="Find what is running; processes in state D raise the load too.",
     source="NHC check_ps_loadavg",
 )  # fmt: skip
 def cpu_load(expected: Expected, document: Document) -> Iterator[Finding]:

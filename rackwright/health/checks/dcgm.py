@@ -1,4 +1,4 @@
-"""What DCGM finds: its health watches, and the last diagnostic."""
+"""DCGM: its health watches and the last diagnostic."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ SYSTEMS = {
     "InfoROM system": Action.RMA,
     "Driver": Action.REBOOT,
 }
-"""What a failure of each system asks for; of any other (thermal, power, ConnectX): a drain."""
+"""The action for a failure of each system; for any other (thermal, power, ConnectX), a drain."""
 PASSED = ("pass", "skip", "skipped", "not run")
 AHEAD_SECONDS = 60.0
-"""By which a file may be newer than the document's time."""
+"""How much newer than the document a file may be."""
 MONITOR, CONFIGURATION, RESET = 1, 5, 6
 """dcgmErrorSeverity_enum: the GPU can work; a setting is wrong; drain and reset."""
 
 
 def declared(expected: Expected) -> bool:
-    """A container has no host engine, also where the lab simulates GPUs."""
+    """A container has no host engine, even if the lab simulates GPUs."""
     return scope.gpus(expected) and expected.dcgm is not None and expected.platform != "container"
 
 
 @check(
-    "gpu", "DCGM's health watches find nothing", reads=("dcgm",), applies=declared,
-    remedy="`dcgmi health -c` shows it. PCIe, driver: reboot; memory, NVLink: reset the GPU; InfoROM: RMA.",
+    "gpu", "DCGM's health watches report no incident", reads=("dcgm",), applies=declared,
+    remedy="Run `dcgmi health -c`. PCIe and driver incidents: reboot. Memory and NVLink: reset the GPU. InfoROM: RMA.",
     source="NVIDIA DCGM health watches; OCI oci-hpc: IMEX and a failure without an incident are warnings",
 )  # fmt: skip
 def dcgm_health(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -55,20 +55,20 @@ def dcgm_health(expected: Expected, document: Document) -> Iterator[Finding]:
     if section.overall not in (HEALTHY, WARNING, FAILURE):
         yield unknown(f"DCGM reports the health {section.overall!r}")
     elif section.overall != HEALTHY and not section.incidents:
-        yield warn(f"DCGM reports {section.overall} and no incident")
+        yield warn(f"DCGM reports {section.overall} without an incident")
     yield from each(section.incidents, judge, HEALTHY)
 
 
 @check(
     "gpu", "No test of DCGM's last diagnostic failed", reads=("dcgm_diag",), applies=declared,
-    limits=("dcgm_diag_age_s",), remedy="Do what the test says; run `dcgmi diag -r 3` again; the same GPU again: RMA.",
+    limits=("dcgm_diag_age_s",), remedy="Follow the test's advice, then rerun `dcgmi diag -r 3`. If the same GPU fails again, open an RMA.",
     source="the result of `dcgmi diag -j` that the site keeps in dcgm-diag.json; DCGM's error severities",
 )  # fmt: skip
 def dcgm_diag(expected: Expected, document: Document) -> Iterator[Finding]:
     section, most = document.dcgm_diag, expected.limit("dcgm_diag_age_s")
     results = section.results
     if section.at is None:
-        yield Finding(Status.OUT_OF_SCOPE, "no result of dcgmi diag is kept on the node")
+        yield Finding(Status.OUT_OF_SCOPE, "the node has no saved dcgmi diag result")
         return
     age = document.taken_at - section.at
     if age < -AHEAD_SECONDS:
@@ -86,7 +86,7 @@ def dcgm_diag(expected: Expected, document: Document) -> Iterator[Finding]:
 
 
 def judge_result(result: DiagResult) -> Finding | None:
-    """What one result of `dcgmi diag` says; None where the test passed or does not apply."""
+    """The finding of one `dcgmi diag` result; None if the test passed or does not apply."""
     if result.status in PASSED:
         return None
     said = f"{result.entity}: {result.test}: {result.text or result.status}"

@@ -1,4 +1,4 @@
-"""Which of a node's ports, drives and PCI devices are the declared ones; the rest is judged by no check."""
+"""Which of a node's ports, drives and PCI devices are the declared ones; no check judges the rest."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from rackwright.health.records import Unreadable
 
 LAYERS = {"infiniband": "InfiniBand", "roce": "Ethernet"}
 ALIKE = 0.9
-"""A drive of this share of the declared size is a declared one; whether it is too small is another question."""
+"""A drive of at least this share of the declared size counts as declared; a separate check judges its size."""
 WIDEST = 32
-"""Lanes of the widest PCIe link there is; sysfs shows 0 or 255 where it read nothing."""
+"""Lanes of the widest PCIe link; sysfs shows 0 or 255 if it could not read the width."""
 
 
 @dataclass(frozen=True)
 class Port:
-    """An RDMA port that is declared, with its device."""
+    """A declared RDMA port with its device."""
 
     device: RdmaDevice
     port: RdmaPort
@@ -55,10 +55,10 @@ class Port:
 
 
 def ports_of_kind(expected: Expected, document: Document, kind: str) -> list[Port]:
-    """The ports of a link kind that are the declared ones, at most as many as are declared.
+    """The declared ports of a link kind, at most as many as are declared.
 
-    Ports that run at a declared speed come first, then those of the same boards, then any that is
-    down. One of another board that is up at another speed, as of an on-board NIC, is not declared.
+    Ports at a declared speed come first, then ports of the same boards, then any port that is down.
+    A port of another board that is up at another speed, such as an on-board NIC, is not declared.
     """
     speeds = sorted((e.speed_gbps for e in expected.ports_of(kind) for _ in range(e.count)), reverse=True)
     if not speeds:
@@ -81,12 +81,12 @@ def ports_of_kind(expected: Expected, document: Document, kind: str) -> list[Por
 
 
 def undeclared(expected: Expected, kind: str) -> str:
-    """Why nothing is known of the ports of a declared fabric."""
-    return f"the declared fabric is {kind}, but the SKU {expected.sku} declares no such port"
+    """Why the ports of a declared fabric are unknown."""
+    return f"the declared fabric is {kind}, but the SKU {expected.sku} declares no {kind} port"
 
 
 def ports(expected: Expected, document: Document, *kinds: str) -> list[Port]:
-    """The declared RDMA ports that are there; those that are missing are one check's affair."""
+    """The declared RDMA ports that are present; a separate check reports missing ones."""
     wanted = kinds or tuple(LAYERS)
     found = [one for kind in wanted for one in ports_of_kind(expected, document, kind)]
     unknown = [kind for kind in wanted if kind in expected.unknown_ports]
@@ -104,16 +104,16 @@ def devices(expected: Expected, document: Document) -> list[RdmaDevice]:
 
 
 def drives(expected: Expected, document: Document) -> list[Drive]:
-    """The NVMe drives that are declared: about of a declared size or larger, or of the model of one that is.
+    """The declared NVMe drives: about a declared size or larger, or of the same model as one that is.
 
-    A smaller boot drive is none of them. A drive that shows no size may be a dead one.
+    A smaller boot drive does not count. A drive without a size may be dead.
     """
     least = ALIKE * min((group.size_gb for group in expected.drives), default=0)
     there = document.nvme.drives
     right = [one for one in there if (_size(one) or 0) >= least]
     models = {_model(one) for one in right} - {None}
     found = [one for one in there if one in right or _size(one) is None or _model(one) in models]
-    found = found or there  # all of another size: that is what is to be found
+    found = found or there  # all have another size: the size check is to report that
     if not found:
         raise Unreadable("no NVMe drive was found")
     return found
@@ -144,7 +144,7 @@ def addresses(expected: Expected, document: Document) -> set[str]:
 
 
 def on_the_bus(expected: Expected, document: Document) -> list[PciDevice]:
-    """The declared GPUs, fabric NICs and drives as PCI devices; UNKNOWN if none is found."""
+    """The declared GPUs, fabric NICs and drives as PCI devices; UNKNOWN if there are none."""
     where = addresses(expected, document)
     found = [
         device
@@ -158,7 +158,7 @@ def on_the_bus(expected: Expected, document: Document) -> list[PciDevice]:
 
 @dataclass(frozen=True)
 class PcieLink:
-    """A PCIe link, and the best it can do: what the device and its slot both support."""
+    """A PCIe link and its maximum: what both the device and its slot support."""
 
     device: PciDevice
     width: int
@@ -172,7 +172,7 @@ class PcieLink:
 
     @property
     def gbps(self) -> float:
-        """What it carries: 8b/10b coding below 8 GT/s, at least 128b/130b from there on."""
+        """Bandwidth after encoding: 8b/10b below 8 GT/s, at least 128b/130b from there on."""
         return self.width * self.speed_gts * (0.8 if self.speed_gts < 8 else 128 / 130)
 
     def __str__(self) -> str:
@@ -183,7 +183,7 @@ class PcieLink:
 
 
 def lanes(device: PciDevice) -> tuple[int, int]:
-    """(lanes in use, lanes the device and its slot both have)."""
+    """(lanes in use, lanes that both the device and its slot have)."""
     width, most = device.width, device.width_max
     if not (0 < width <= WIDEST and 0 < most <= WIDEST):
         raise Unreadable(
@@ -194,7 +194,7 @@ def lanes(device: PciDevice) -> tuple[int, int]:
 
 
 def pcie_link(device: PciDevice) -> PcieLink:
-    """The link of a device. A card in a slot with fewer lanes or a lower speed is there by design."""
+    """The link of a device. A card in a slot with fewer lanes or a lower speed counts as intended."""
     width, width_max = lanes(device)
     slot = device.slot_speed_gts
     most = device.speed_max_gts

@@ -19,14 +19,14 @@ GOOD_STATES = ("clean", "active", "active-idle", "readonly", "read-auto", "write
 BROKEN = "broken"
 BAD_STATES = ("inactive", "clear", "suspended", BROKEN)
 WITHOUT_SPARE = ("raid0", "linear")
-"""Levels that cannot be degraded: without one drive there is no array."""
+"""Levels without redundancy: losing one drive loses the array."""
 CONTAINER = "container"
 """Holds the metadata of the arrays in it and is never active itself (mdadm: IMSM, DDF)."""
 AT_WORK = ("recover", "resync", "reshape")
 VM = "vm"
-"""QEMU leaves both figures of the SMART log 0 (hw/nvme/ctrl.c, nvme_smart_info; read 2026-11-23)."""
+"""QEMU leaves both SMART values at 0 (hw/nvme/ctrl.c, nvme_smart_info; read 2026-11-23)."""
 GONE = ("dead", "deleting", "deleting (no IO)")
-"""States of a controller the kernel gave up (drivers/nvme/host/sysfs.c); others pass."""
+"""States of a controller that the kernel has given up on (drivers/nvme/host/sysfs.c); others are transient."""
 UNRELIABLE = 0x01 | 0x04 | 0x08
 """Critical warnings of a failing drive: too few spare blocks, degraded reliability, read-only media. The
 others are a temperature, a failed backup of volatile memory and a persistent region (NVM Express, SMART log)."""
@@ -40,8 +40,8 @@ def smart_of(drive: Drive) -> Smart:
 
 
 @check(
-    "disk", "Every declared NVMe drive is there", reads=("nvme",), applies=scope.drives, action=Action.RMA,
-    remedy="Reseat the drive; then replace it.", source="the declared SKU; Azure NVMe count",
+    "disk", "Every declared NVMe drive is present", reads=("nvme",), applies=scope.drives, action=Action.RMA,
+    remedy="Reseat the drive; if it stays missing, replace it.", source="the declared SKU; Azure NVMe count",
 )  # fmt: skip
 def nvme_count(expected: Expected, document: Document) -> Iterator[Finding]:
     wanted = sum(group.count for group in expected.drives)
@@ -53,7 +53,7 @@ def nvme_count(expected: Expected, document: Document) -> Iterator[Finding]:
 
 @check(
     "disk", "The NVMe drives have their declared size", reads=("nvme",), applies=scope.drives, action=Action.NONE,
-    limits=("nvme_size_tolerance_percent",), remedy="Another drive than declared, or a namespace is missing.",
+    limits=("nvme_size_tolerance_percent",), remedy="Not the declared drive, or a namespace is missing.",
 )  # fmt: skip
 def nvme_size(expected: Expected, document: Document) -> Iterator[Finding]:
     share = 1 - expected.limit("nvme_size_tolerance_percent") / 100
@@ -98,7 +98,7 @@ def nvme_warning(expected: Expected, document: Document) -> Iterator[Finding]:
 
 @check(
     "disk", "No NVMe drive is worn out", reads=("nvme",), applies=scope.drives, action=Action.NONE,
-    limits=("nvme_used_warn_percent", "nvme_used_fail_percent"), remedy="Plan its replacement; it works on.",
+    limits=("nvme_used_warn_percent", "nvme_used_fail_percent"), remedy="Plan its replacement; it still works.",
     source="NVM Express SMART log: 100 % is the vendor's estimate of its life, not a failure",
 )  # fmt: skip
 def nvme_wear(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -130,7 +130,7 @@ def nvme_spare(expected: Expected, document: Document) -> Iterator[Finding]:
 
 
 @check(
-    "disk", "No NVMe drive loses data", reads=("nvme", "history"), applies=scope.drives, remedy=REPLACE,
+    "disk", "No NVMe drive has new media errors", reads=("nvme", "history"), applies=scope.drives, remedy=REPLACE,
     limits=("nvme_media_errors",), source="NVM Express SMART log: media and data integrity errors",
 )  # fmt: skip
 def nvme_media_errors(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -144,8 +144,8 @@ def nvme_media_errors(expected: Expected, document: Document) -> Iterator[Findin
 
 
 @check(
-    "disk", "NVMe drives are cool", reads=("nvme",), applies=scope.drives, limits=("nvme_temperature_c",), action=Action.NONE,
-    remedy="Look at airflow and blank panels.", source="NVM Express SMART log",
+    "disk", "NVMe drives are within their temperature limit", reads=("nvme",), applies=scope.drives, limits=("nvme_temperature_c",), action=Action.NONE,
+    remedy="Check airflow and blanking panels.", source="NVM Express SMART log",
 )  # fmt: skip
 def nvme_temperature(expected: Expected, document: Document) -> Iterator[Finding]:
     most = expected.limit("nvme_temperature_c")
@@ -158,7 +158,7 @@ def nvme_temperature(expected: Expected, document: Document) -> Iterator[Finding
 
 
 @check(
-    "disk", "Every NVMe drive uses its whole PCIe link", reads=("nvme", "pci"), applies=scope.drives, needs=("hardware",),
+    "disk", "Every NVMe drive uses its full PCIe link", reads=("nvme", "pci"), applies=scope.drives, needs=("hardware",),
     action=Action.NONE, remedy="Reseat the drive; then its backplane.", source="what the drive and its slot both support",
 )  # fmt: skip
 def nvme_pcie_link(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -176,8 +176,8 @@ def nvme_pcie_link(expected: Expected, document: Document) -> Iterator[Finding]:
 
 
 @check(
-    "disk", "Equal NVMe drives run one firmware, the declared one if any is", reads=("nvme",), applies=scope.drives,
-    action=Action.NONE, remedy="nvme fw-download and fw-commit.", source="imbue cluster-health: firmware consistency",
+    "disk", "NVMe drives of a model run one firmware version, the declared one if the site declares it", reads=("nvme",), applies=scope.drives,
+    action=Action.NONE, remedy="Update the firmware with nvme fw-download and fw-commit.", source="imbue cluster-health: firmware consistency",
 )  # fmt: skip
 def nvme_firmware(expected: Expected, document: Document) -> Iterator[Finding]:
     versions: dict[str, set[str]] = {}
@@ -186,9 +186,9 @@ def nvme_firmware(expected: Expected, document: Document) -> Iterator[Finding]:
     for model, there in sorted(versions.items()):
         wanted = expected.nvme_firmware.get(model)
         if wanted is not None and there != {wanted}:
-            yield fail(f"{model} runs {' '.join(sorted(there))}, declared is {wanted}")
+            yield fail(f"{model} runs {' '.join(sorted(there))}, declared {wanted}")
         elif len(there) > 1:
-            yield fail(f"{model} runs different firmware: {' '.join(sorted(there))}")
+            yield fail(f"{model} runs mixed firmware: {' '.join(sorted(there))}")
     yield good("; ".join(f"{model} {' '.join(there)}" for model, there in sorted(versions.items())))
 
 
@@ -206,10 +206,10 @@ def array_health(expected: Expected, document: Document) -> Iterator[Finding]:
         is_declared = array.name in expected.arrays
         # `broken`: a stripe that lost a drive, and with it all data, whether or not it is declared here
         if array.degraded or array.state == BROKEN or (array.state in BAD_STATES and is_declared):
-            told = f"{array.name} is {array.state}, {array.degraded or 0} drives missing"
-            return fail(told) if is_declared else warn(told + "; it is not declared")
+            evidence = f"{array.name} is {array.state}, {array.degraded or 0} drives missing"
+            return fail(evidence) if is_declared else warn(evidence + "; it is not declared")
         if array.action in AT_WORK:
-            return warn(f"{array.name} is at work: {array.action}")
+            return warn(f"{array.name} is running a {array.action}")
         if not is_declared:
             return None
         if array.state not in GOOD_STATES:

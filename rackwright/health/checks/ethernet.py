@@ -12,7 +12,7 @@ from rackwright.health.records import Unreadable
 from rackwright.health.registry import check, each
 from rackwright.health.verdict import Action, Finding, fail, good, warn
 
-CABLE = "Reseat or replace the cable or transceiver; then look at the switch port."
+CABLE = "Reseat or replace the cable or transceiver, then check the switch port."
 
 
 def addressed(expected: Expected) -> bool:
@@ -28,7 +28,7 @@ def holder(document: Document, wanted: ExpectedAddress) -> Interface:
 
 
 @check(
-    "fabric", "Every declared address is on the node", reads=("network",), applies=addressed,
+    "fabric", "Every declared address is configured on the node", reads=("network",), applies=addressed,
     remedy="Bring up the interface; compare its MAC with the declared one.", source="the cluster file",
 )  # fmt: skip
 def address_present(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -57,14 +57,14 @@ def interface_up(expected: Expected, document: Document) -> Iterator[Finding]:
 
 @check(
     "fabric", "Every interface has the MTU of its network", reads=("network",), applies=addressed,
-    remedy="Set the MTU of the interface; the switch must allow it too.", source="the cluster file",
+    remedy="Set the MTU of the interface; the switch port must allow it too.", source="the cluster file",
 )  # fmt: skip
 def interface_mtu(expected: Expected, document: Document) -> Iterator[Finding]:
     def judge(wanted: ExpectedAddress) -> Finding | None:
         interface = holder(document, wanted)
         if interface.mtu == wanted.mtu:
             return None
-        return fail(f"{interface.name} ({wanted.network}) has MTU {interface.mtu}, declared is {wanted.mtu}")
+        return fail(f"{interface.name} ({wanted.network}) has MTU {interface.mtu}, declared {wanted.mtu}")
 
     yield from each(expected.addresses, judge, "as declared")
 
@@ -79,7 +79,9 @@ def ethernet_ports(expected: Expected) -> bool:
 )  # fmt: skip
 def interface_speed(expected: Expected, document: Document) -> Iterator[Finding]:
     speeds: dict[str, int] = {}
-    for entry in expected.ports_of("ethernet", "roce"):  # which of two the address is on is not declared
+    for entry in expected.ports_of(
+        "ethernet", "roce"
+    ):  # the declaration does not name the interface of the address
         speeds[entry.purpose] = min(entry.speed_gbps, speeds.get(entry.purpose, entry.speed_gbps))
 
     def judge(wanted: ExpectedAddress) -> Finding | None:
@@ -96,7 +98,7 @@ def interface_speed(expected: Expected, document: Document) -> Iterator[Finding]
 
 
 @check(
-    "fabric", "Few packets are damaged", reads=("network", "history"), limits=("nic_error_percent", "nic_errors"),
+    "fabric", "Few Ethernet packets have errors", reads=("network", "history"), limits=("nic_error_percent", "nic_errors"),
     applies=addressed, remedy=CABLE, source="StackHPC alert rules; node_exporter mixin",
 )  # fmt: skip
 def interface_errors(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -108,13 +110,13 @@ def interface_errors(expected: Expected, document: Document) -> Iterator[Finding
         kinds = (f"{way}_errors", f"{way}_packets")
         if any(kind not in counts for kind in kinds):
             raise Unreadable(f"{interface.name} does not count {way} errors")
-        told = f"{interface.name}: {counts[kinds[0]]} {way} errors in {counts[kinds[1]]} packets in all"
+        evidence = f"{interface.name}: {counts[kinds[0]]} {way} errors in {counts[kinds[1]]} packets in all"
         errors, packets = (
             increase(document, name("net", interface.name, kind), counts[kind], HOUR) for kind in kinds
         )
         if errors is None or packets is None:
             much = _percent(counts[kinds[0]], counts[kinds[1]]) > share and counts[kinds[0]] > most
-            return warn(told + "; no earlier reading to compare with") if much else None
+            return warn(evidence + "; no earlier reading to compare with") if much else None
         if errors.count > most and _percent(errors.count, packets.count) > share:
             return fail(
                 f"{interface.name}: +{errors.count} {way} errors, +{packets.count} packets in {errors.seconds / 60:.0f} min"
@@ -144,9 +146,9 @@ def bond_members(expected: Expected, document: Document) -> Iterator[Finding]:
             continue
         up = {member.name for member in there[bond].members if member.up}
         missing = sorted(set(members) - up)
-        if missing:  # the others carry on: a switch that is updated takes one of every node
+        if missing:  # the others carry the traffic: a switch update takes one link of every node down
             some = Action.NONE if up else Action.DRAIN
-            yield fail(f"{bond} is without {', '.join(missing)}", some)
+            yield fail(f"{bond} has lost {', '.join(missing)}", some)
     yield good("complete")
 
 
@@ -155,7 +157,7 @@ def routed(expected: Expected) -> bool:
 
 
 @check(
-    "fabric", "The default route leads to a declared gateway", reads=("network",), applies=routed, needs=("uplink",),
+    "fabric", "The default route goes to a declared gateway", reads=("network",), applies=routed, needs=("uplink",),
     remedy="Compare the routes with the cluster file.", source="the cluster file",
 )  # fmt: skip
 def default_route(expected: Expected, document: Document) -> Iterator[Finding]:

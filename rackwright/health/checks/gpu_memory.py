@@ -15,7 +15,7 @@ from rackwright.health.verdict import SEVERITY, Action, Finding, fail, warn
 
 @check(
     "gpu", "Every GPU has its declared memory", reads=("gpus",), applies=scope.gpus, action=Action.RMA,
-    limits=("gpu_memory_tolerance_percent",), remedy="Less memory than sold: RMA; another size: correct the SKU.",
+    limits=("gpu_memory_tolerance_percent",), remedy="RMA if the GPU has lost memory. If it was sold with this size, correct the SKU.",
 )  # fmt: skip
 def gpu_memory_size(expected: Expected, document: Document) -> Iterator[Finding]:
     wanted = expected.the_gpus().memory_mib
@@ -31,7 +31,7 @@ def gpu_memory_size(expected: Expected, document: Document) -> Iterator[Finding]
 
 @check(
     "gpu", "All GPU memory is mapped for peers (BAR1)", reads=("gpus",), applies=scope.hbm, action=Action.DRAIN,
-    remedy="Turn on Above 4G decoding and Resizable BAR in the BIOS; add pci=realloc if the kernel ran out.",
+    remedy="Enable Above 4G decoding and Resizable BAR in the BIOS; add pci=realloc if the kernel ran out of address space.",
     source="NVIDIA GPUDirect RDMA: BAR1 must cover the memory",
 )  # fmt: skip
 def gpu_bar1(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -45,10 +45,10 @@ def gpu_bar1(expected: Expected, document: Document) -> Iterator[Finding]:
 
 @check(
     "gpu", "ECC is on and stays on", reads=("gpus",), applies=scope.gpus, action=Action.RESET_GPU,
-    remedy="nvidia-smi -e 1, then reset the GPU.", source="Azure azure_gpu_ecc",
+    remedy="Run nvidia-smi -e 1, then reset the GPU.", source="Azure azure_gpu_ecc",
 )  # fmt: skip
 def gpu_ecc_mode(expected: Expected, document: Document) -> Iterator[Finding]:
-    # On a board with GDDR the owner may switch it off for more memory: a setting, and no fault.
+    # On a GDDR board the owner may turn ECC off for more memory: a setting, not a fault.
     action = None if scope.hbm(expected) else Action.NONE
 
     def judge(gpu: Gpu) -> Finding | None:
@@ -62,8 +62,8 @@ def gpu_ecc_mode(expected: Expected, document: Document) -> Iterator[Finding]:
 
 
 @check(
-    "gpu", "No GPU has uncorrected memory errors since it was reset", reads=("gpus",), applies=scope.gpus,
-    action=Action.RESET_GPU, remedy="Drain, reset the GPU so that rows are remapped; SRAM errors again: RMA.",
+    "gpu", "No GPU has uncorrected memory errors since its last reset", reads=("gpus",), applies=scope.gpus,
+    action=Action.RESET_GPU, remedy="Drain the node and reset the GPU, which remaps the rows. If SRAM errors recur, open an RMA.",
     source="Azure azure_gpu_ecc: uncorrected above 0; NVIDIA GPU memory error management",
 )  # fmt: skip
 def gpu_ecc_uncorrected(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -75,8 +75,8 @@ def gpu_ecc_uncorrected(expected: Expected, document: Document) -> Iterator[Find
 
 
 @check(
-    "gpu", "Corrected memory errors are few", reads=("gpus", "history"), applies=scope.gpus, action=Action.DRAIN,
-    limits=("gpu_ecc_sram_corrected", "gpu_ecc_dram_corrected"), remedy="Run dcgmi diag -r 3; RMA if it grows.",
+    "gpu", "GPUs have few corrected memory errors", reads=("gpus", "history"), applies=scope.gpus, action=Action.DRAIN,
+    limits=("gpu_ecc_sram_corrected", "gpu_ecc_dram_corrected"), remedy="Run dcgmi diag -r 3; open an RMA if the count keeps rising.",
     source="Azure azure_gpu_ecc",
 )  # fmt: skip
 def gpu_ecc_corrected(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -95,8 +95,8 @@ def gpu_ecc_corrected(expected: Expected, document: Document) -> Iterator[Findin
 
 
 @check(
-    "gpu", "No GPU has passed NVIDIA's threshold of SRAM errors", reads=("gpus",), applies=scope.gpus,
-    action=Action.RMA, remedy="RMA: the GPU itself reports that it has passed the threshold.",
+    "gpu", "No GPU has exceeded NVIDIA's SRAM error threshold", reads=("gpus",), applies=scope.gpus,
+    action=Action.RMA, remedy="Open an RMA: the GPU itself reports that it exceeded the threshold.",
     source="NVIDIA GPU memory error management, RMA policy: SRAM Threshold Exceeded, 2 or 4 unique errors in a bank",
 )  # fmt: skip
 def gpu_sram_threshold(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -104,19 +104,19 @@ def gpu_sram_threshold(expected: Expected, document: Document) -> Iterator[Findi
 
     def judge(gpu: Gpu) -> Finding | None:
         if flagged and gpu.ecc.sram_threshold_exceeded:
-            return fail(f"{gpu.label} has passed the threshold of SRAM errors")
+            return fail(f"{gpu.label} has exceeded the SRAM error threshold")
         sram, dram = gpu.ecc.aggregate.sram_uncorrectable, gpu.ecc.aggregate.dram_uncorrectable
-        # These never go back to 0: below the threshold the board stays in service.
+        # These counters never reset; below the threshold the board stays in service.
         return (
             warn(f"{gpu.label}: {sram} in SRAM, {dram} in DRAM over its lifetime") if sram or dram else None
         )
 
-    yield from each(document.gpus.some(), judge, "not passed")
+    yield from each(document.gpus.some(), judge, "below the threshold")
 
 
 @check(
     "gpu", "No GPU has a repair pending", reads=("gpus",), applies=scope.row_remapping,
-    action=Action.RESET_GPU, remedy="Drain, then reset the GPU: the spare channel or TPC is taken at the reset.",
+    action=Action.RESET_GPU, remedy="Drain the node, then reset the GPU: the reset activates the spare channel or TPC.",
     source="NVML repair status; NVIDIA GPU memory error management: HBM channel repair; XID 156",
 )  # fmt: skip
 def gpu_repair_pending(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -129,7 +129,7 @@ def gpu_repair_pending(expected: Expected, document: Document) -> Iterator[Findi
             )
             if waits
         ]
-        return fail(f"{gpu.label} waits for a reset to repair {' and '.join(pending)}") if pending else None
+        return fail(f"{gpu.label} needs a reset to repair {' and '.join(pending)}") if pending else None
 
     yield from each(document.gpus.some(), judge, "none")
 
@@ -140,22 +140,20 @@ def remaps_hbm(expected: Expected) -> bool:
 
 
 @check(
-    "gpu", "No GPU has memory that cannot be repaired", reads=("gpus",), applies=remaps_hbm,
-    action=Action.RMA, remedy="RMA: no spare is left for the memory that failed.",
+    "gpu", "No GPU has unrepairable memory", reads=("gpus",), applies=remaps_hbm,
+    action=Action.RMA, remedy="Open an RMA: there is no spare left for the failed memory.",
     source="NVML unrepairable memory flag, nvidia-smi Unrepairable Memory (580.173.02 and later)",
 )  # fmt: skip
 def gpu_unrepairable_memory(expected: Expected, document: Document) -> Iterator[Finding]:
     def judge(gpu: Gpu) -> Finding | None:
-        return (
-            fail(f"{gpu.label} has memory that cannot be repaired") if gpu.ecc.unrepairable_memory else None
-        )
+        return fail(f"{gpu.label} has unrepairable memory") if gpu.ecc.unrepairable_memory else None
 
     yield from each(document.gpus.some(), judge, "none")
 
 
 @check(
     "gpu", "Row remapping works on every GPU", reads=("gpus",), applies=scope.row_remapping, action=Action.RMA,
-    remedy="RMA: a row could not be remapped.", source="Azure and OCI: remapped_rows.failure above 0",
+    remedy="Open an RMA: a row could not be remapped.", source="Azure and OCI: remapped_rows.failure above 0",
 )  # fmt: skip
 def gpu_rows_failure(expected: Expected, document: Document) -> Iterator[Finding]:
     def judge(gpu: Gpu) -> Finding | None:
@@ -165,19 +163,19 @@ def gpu_rows_failure(expected: Expected, document: Document) -> Iterator[Finding
 
 
 @check(
-    "gpu", "No row waits to be remapped", reads=("gpus",), applies=scope.row_remapping, action=Action.RESET_GPU,
-    remedy="Reset the GPU: the row is replaced at the reset.", source="Azure: remapped_rows.pending above 0",
+    "gpu", "No GPU has a row remapping pending", reads=("gpus",), applies=scope.row_remapping, action=Action.RESET_GPU,
+    remedy="Reset the GPU: the reset replaces the row.", source="Azure: remapped_rows.pending above 0",
 )  # fmt: skip
 def gpu_rows_pending(expected: Expected, document: Document) -> Iterator[Finding]:
     def judge(gpu: Gpu) -> Finding | None:
-        return fail(f"{gpu.label} waits for a reset to remap a row") if gpu.remapped.pending else None
+        return fail(f"{gpu.label} needs a reset to remap a row") if gpu.remapped.pending else None
 
     yield from each(document.gpus.some(), judge, "none")
 
 
 @check(
-    "gpu", "Few rows had to be remapped", reads=("gpus",), applies=scope.row_remapping, action=Action.RMA,
-    limits=("gpu_rows_remapped",), remedy="RMA: the spare rows run out.",
+    "gpu", "Few rows have been remapped", reads=("gpus",), applies=scope.row_remapping, action=Action.RMA,
+    limits=("gpu_rows_remapped",), remedy="Open an RMA: the spare rows are running out.",
     source="Azure and OCI",
 )  # fmt: skip
 def gpu_rows_remapped(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -193,8 +191,8 @@ def gpu_rows_remapped(expected: Expected, document: Document) -> Iterator[Findin
 
 
 @check(
-    "gpu", "Few pages are retired and none waits to be", reads=("gpus",), applies=scope.page_retirement,
-    action=Action.RMA, limits=("gpu_pages_retired",), remedy="Pending: reset the GPU. Too many: RMA.",
+    "gpu", "Few pages are retired and no retirement is pending", reads=("gpus",), applies=scope.page_retirement,
+    action=Action.RMA, limits=("gpu_pages_retired",), remedy="Pending: reset the GPU. Too many: open an RMA.",
     source="NVIDIA dynamic page retirement",
 )  # fmt: skip
 def gpu_pages_retired(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -205,7 +203,7 @@ def gpu_pages_retired(expected: Expected, document: Document) -> Iterator[Findin
         if pages >= most:
             return fail(f"{gpu.label}: {pages} pages retired (most {most:.0f})")
         return (
-            fail(f"{gpu.label} waits for a reset to retire a page", Action.RESET_GPU)
+            fail(f"{gpu.label} needs a reset to retire a page", Action.RESET_GPU)
             if gpu.retired.pending
             else None
         )

@@ -16,15 +16,15 @@ from rackwright.status import Status
 
 BUSY = ("P0", "P1")
 BUSY_PERCENT = 10
-"""A link that was idle widens and speeds up with the first work."""
+"""An idle link widens and speeds up under load."""
 VM = "vm"
-BY_DESIGN = "a VM has the lanes that its host gives it, and the SKU declares no width"
-RESEAT = "Reseat the board or cable; the same slot again with another board: the slot."
+BY_DESIGN = "a VM has the lanes its host gives it, and the SKU declares no width"
+RESEAT = "Reseat the board or cable. If the same slot fails with another board, the slot is at fault."
 
 
 @check(
     "gpu", "Every GPU uses all its PCIe lanes", reads=("gpus",), applies=scope.gpus, action=Action.REBOOT,
-    remedy=RESEAT + " A slot that has no more by design: declare the width in the SKU.",
+    remedy=RESEAT + " If the slot has fewer lanes by design, declare the width in the SKU.",
     source="the declared SKU, else the widest of the node's GPUs; nhc.conf of deepops: PCIe width 16",
 )  # fmt: skip
 def gpu_pcie_width(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -35,11 +35,13 @@ def gpu_pcie_width(expected: Expected, document: Document) -> Iterator[Finding]:
         width, own = gpu.pcie.width, declared or gpu.pcie.width_max
         if width >= own:
             return None
-        told = f"{gpu.label} has {width} of {own} lanes"
+        evidence = f"{gpu.label} has {width} of {own} lanes"
         if declared or expected.platform != VM:
-            # All of them alike: more likely a board with such slots than as many faults.
-            return fail(told, None if declared or width < widest else Action.NONE)
-        return warn(f"{told}, another of this VM has {widest}") if width < widest else aside(BY_DESIGN)
+            # If all are alike, the board has such slots: that is likelier than a fault in each.
+            return fail(evidence, None if declared or width < widest else Action.NONE)
+        return (
+            warn(f"{evidence}, another GPU of this VM has {widest}") if width < widest else aside(BY_DESIGN)
+        )
 
     yield from each(gpus, judge, f"x{declared}" if declared else "all")
 
@@ -52,7 +54,7 @@ def width_of(gpu: Gpu) -> int | None:
 
 
 @check(
-    "gpu", "Every GPU reaches its PCIe generation", reads=("gpus",), applies=scope.gpus, action=Action.REBOOT,
+    "gpu", "Every GPU reaches its full PCIe generation", reads=("gpus",), applies=scope.gpus, action=Action.REBOOT,
     remedy=RESEAT,
 )  # fmt: skip
 def gpu_pcie_generation(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -70,7 +72,7 @@ def gpu_pcie_generation(expected: Expected, document: Document) -> Iterator[Find
 
 
 @check(
-    "gpu", "Few PCIe packets of a GPU have to be sent again", reads=("gpus", "history"), applies=scope.gpus,
+    "gpu", "GPUs have few PCIe replays", reads=("gpus", "history"), applies=scope.gpus,
     limits=("gpu_pcie_replays_warn", "gpu_pcie_replays"), remedy=RESEAT,
     source="NVIDIA DCGM health watch: PCIe replay rate; ClusterMAX passive checks: PCIe replay",
 )  # fmt: skip
@@ -78,19 +80,19 @@ def gpu_pcie_replays(expected: Expected, document: Document) -> Iterator[Finding
     some, many = expected.limit("gpu_pcie_replays_warn"), expected.limit("gpu_pcie_replays")
 
     def judge(gpu: Gpu) -> Finding | None:
-        told, key, now = f"{gpu.label}: replays", name("gpu", gpu.uuid, "replays"), gpu.pcie.replays
-        found = rising(document, told, key, now, many, HOUR)
+        what, key, now = f"{gpu.label}: replays", name("gpu", gpu.uuid, "replays"), gpu.pcie.replays
+        found = rising(document, what, key, now, many, HOUR)
         if found is not None:
             return found
-        found = rising(document, told, key, now, some, HOUR)
+        found = rising(document, what, key, now, some, HOUR)
         return warn(found.evidence) if found is not None and found.status is Status.FAIL else None
 
     yield from each(document.gpus.some(), judge, "few")
 
 
 @check(
-    "gpu", "Every GPU knows which processors it is near", reads=("pci",), applies=scope.any_gpus, needs=("hardware",),
-    action=Action.NONE, remedy="Update the BIOS: its tables leave the GPU's NUMA node out.",
+    "gpu", "Every GPU has a NUMA node", reads=("pci",), applies=scope.any_gpus, needs=("hardware",),
+    action=Action.NONE, remedy="Update the BIOS: its tables omit the GPU's NUMA node.",
     source="NVIDIA NCCL user guide: affinity comes from the PCI topology",
 )  # fmt: skip
 def gpu_numa(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -98,7 +100,7 @@ def gpu_numa(expected: Expected, document: Document) -> Iterator[Finding]:
 
     def judge(device: PciDevice) -> Finding | None:
         if nodes > 1 and device.numa < 0:
-            return fail(f"{device.address} is on no NUMA node")
+            return fail(f"{device.address} has no NUMA node")
         return None
 
     gpus = [device for device in document.pci.devices if device.is_gpu]
@@ -136,7 +138,7 @@ def pcie_uncorrected(expected: Expected, document: Document) -> Iterator[Finding
 
 
 @check(
-    "fabric", "Few PCIe errors had to be corrected", reads=("pci", "infiniband", "nvme", "history"),
+    "fabric", "Declared devices have few corrected PCIe errors", reads=("pci", "infiniband", "nvme", "history"),
     applies=with_links, needs=("hardware",), limits=("pcie_corrected",), remedy=RESEAT,
     source="ClusterMAX passive checks; Linux sysfs AER counters",
 )  # fmt: skip
@@ -152,7 +154,7 @@ def pcie_corrected(expected: Expected, document: Document) -> Iterator[Finding]:
 
 
 @check(
-    "fabric", "The PCIe link of every declared RDMA port carries its speed", reads=("pci", "infiniband"),
+    "fabric", "The PCIe link of every declared RDMA port is fast enough for the port", reads=("pci", "infiniband"),
     applies=scope.rdma, needs=("hardware",), action=Action.REBOOT, remedy=RESEAT,
     source="imbue cluster-health; what the device and its slot both support",
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""GPUs: all there, the declared ones, set up as declared."""
+"""GPUs: all present, of the declared model, set up as declared."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from rackwright.health.verdict import Action, Finding, fail, good, unknown
 from rackwright.health.xid import recovery_action
 
 LOST = ("GPU is lost", "Unable to determine the device handle", "No devices were found")
-"""nvidia-smi ends with this in place of its document when a GPU, or every GPU, is gone."""
-RESEAT = "Reboot once; if it stays away, open an RMA for the GPU or its baseboard."
+"""nvidia-smi prints this instead of its document when one or all GPUs are gone."""
+RESEAT = "Reboot once. If it stays missing, open an RMA for the GPU or its baseboard."
 
 
 @check(
@@ -39,7 +39,7 @@ def gpu_count(expected: Expected, document: Document) -> Iterator[Finding]:
         if gpu.lost:
             yield fail(f"{gpu.label}: GPU is lost")
     if section.said is not None and any(words in section.said for words in LOST):
-        yield fail(f"nvidia-smi: {section.said}")
+        yield fail("nvidia-smi: " + section.said)
     yield good(f"{found} GPUs")
 
 
@@ -56,9 +56,9 @@ def gpu_on_bus(expected: Expected, document: Document) -> Iterator[Finding]:
 
 
 @check(
-    "gpu", "Every GPU on the bus is driven by its vendor's module", reads=("pci",), applies=scope.any_gpus,
+    "gpu", "Every GPU on the bus is bound to its vendor's driver", reads=("pci",), applies=scope.any_gpus,
     needs=("hardware",), action=Action.REBOOT,
-    remedy="See what holds it (`lspci -k`); unbind that driver or reboot.",
+    remedy="Find the driver that holds it (`lspci -k`) and unbind it, or reboot.",
 )  # fmt: skip
 def gpu_bound(expected: Expected, document: Document) -> Iterator[Finding]:
     section, nvidia = document.pci, scope.gpus(expected)
@@ -66,32 +66,32 @@ def gpu_bound(expected: Expected, document: Document) -> Iterator[Finding]:
     devices = [device for device in section.devices if device.is_gpu]
     for device in devices:
         if device.driver != module:
-            yield fail(f"{device.address} is driven by {device.driver or 'nothing'}")
+            yield fail(f"{device.address} is bound to {device.driver or 'no driver'}")
     if nvidia and section.nvidia_gpus < expected.the_gpus().count:
         yield fail(f"the nvidia module has taken {section.nvidia_gpus} of {expected.the_gpus().count} GPUs")
     yield good(f"{module} drives {len(devices)} GPUs")
 
 
 @check(
-    "gpu", "Every GPU is of the declared kind", reads=("gpus",), applies=scope.gpus,
+    "gpu", "Every GPU is the declared model", reads=("gpus",), applies=scope.gpus,
     remedy="Compare the declared SKU with what was delivered.",
 )  # fmt: skip
 def gpu_model(expected: Expected, document: Document) -> Iterator[Finding]:
     ids = {one.split(":")[-1] for one in expected.the_gpus().pci_ids}
     if not ids:
-        raise Unreadable(f"the SKU does not say which PCI ids a {expected.the_gpus().model} has")
+        raise Unreadable(f"the SKU declares no PCI ids for {expected.the_gpus().model}")
 
     def judge(gpu: Gpu) -> Finding | None:
         if gpu.pci_id in ids:
             return None
-        return fail(f"{gpu.label} is {gpu.name} (10de:{gpu.pci_id}), declared is {expected.the_gpus().model}")
+        return fail(f"{gpu.label} is {gpu.name} (10de:{gpu.pci_id}), declared {expected.the_gpus().model}")
 
     yield from each(document.gpus.some(), judge, f"all are {expected.the_gpus().model}")
 
 
 @check(
-    "gpu", "Every GPU is a different one", reads=("gpus",), applies=scope.gpus,
-    remedy="Two GPUs with one UUID: reboot, then ask the vendor.",
+    "gpu", "Every GPU has a unique identity", reads=("gpus",), applies=scope.gpus,
+    remedy="Two GPUs share a UUID: reboot, then contact the vendor.",
 )  # fmt: skip
 def gpu_identity(expected: Expected, document: Document) -> Iterator[Finding]:
     gpus = document.gpus.some()
@@ -115,7 +115,7 @@ def gpu_persistence(expected: Expected, document: Document) -> Iterator[Finding]
 
 @check(
     "gpu", "The compute mode is as declared", reads=("gpus",), applies=scope.gpus,
-    remedy="nvidia-smi -c 0 (Default) unless the site declares another.", source="the site's options",
+    remedy="Run nvidia-smi -c 0 (Default), unless the site declares another mode.", source="the site's options",
 )  # fmt: skip
 def gpu_compute_mode(expected: Expected, document: Document) -> Iterator[Finding]:
     wanted = expected.the_gpus().compute_mode
@@ -123,9 +123,9 @@ def gpu_compute_mode(expected: Expected, document: Document) -> Iterator[Finding
     def judge(gpu: Gpu) -> Finding | None:
         if gpu.compute_mode == wanted:
             return None
-        # Another setting than the declared one is drift; in this mode no job can run.
+        # A setting that differs from the declaration is drift; in this mode no job can run.
         action = Action.DRAIN if gpu.compute_mode == "Prohibited" else Action.NONE
-        return fail(f"{gpu.label} is in mode {gpu.compute_mode}, declared is {wanted}", action)
+        return fail(f"{gpu.label} is in mode {gpu.compute_mode}, declared {wanted}", action)
 
     yield from each(document.gpus.some(), judge, wanted)
 
@@ -157,7 +157,7 @@ def on(value: bool) -> str:
 
 
 @check(
-    "gpu", "Every GPU is divided into the declared MIG instances", reads=("gpus",), applies=scope.mig,
+    "gpu", "Every GPU has the declared MIG instances", reads=("gpus",), applies=scope.mig,
     remedy="nvidia-mig-parted apply with the declared layout.", source="the site's options",
 )  # fmt: skip
 def gpu_mig_layout(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -167,13 +167,13 @@ def gpu_mig_layout(expected: Expected, document: Document) -> Iterator[Finding]:
         if sorted(gpu.mig.profiles) == wanted:
             return None
         there = " ".join(sorted(gpu.mig.profiles)) or "nothing"
-        return fail(f"{gpu.label} is divided into {there}, declared is {' '.join(wanted)}")
+        return fail(f"{gpu.label} has MIG instances {there}, declared {' '.join(wanted)}")
 
     yield from each(document.gpus.some(), judge, " ".join(wanted))
 
 
 @check(
-    "gpu", "All GPUs run one VBIOS, the declared one if any is", reads=("gpus",), applies=scope.gpus, action=Action.NONE,
+    "gpu", "All GPUs run one VBIOS version, the declared one if the site declares it", reads=("gpus",), applies=scope.gpus, action=Action.NONE,
     remedy="Update the GPUs' firmware to one version.", source="imbue cluster-health: exact VBIOS compare",
 )  # fmt: skip
 def gpu_vbios(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -181,30 +181,32 @@ def gpu_vbios(expected: Expected, document: Document) -> Iterator[Finding]:
     versions = sorted({gpu.vbios for gpu in gpus})
     wanted = expected.gpu_vbios
     if wanted is not None and versions != [wanted]:
-        yield fail(f"VBIOS {' '.join(versions)}, declared is {wanted}")
+        yield fail(f"VBIOS {' '.join(versions)}, declared {wanted}")
     elif len(versions) > 1:
         odd = {version: [gpu.index for gpu in gpus if gpu.vbios == version] for version in versions}
-        yield fail("different VBIOS: " + "; ".join(f"{version} on GPU {at}" for version, at in odd.items()))
+        yield fail(
+            "mixed VBIOS versions: " + "; ".join(f"{version} on GPU {at}" for version, at in odd.items())
+        )
     yield good(" ".join(versions))
 
 
 @check(
     "gpu", "No GPU has a corrupted InfoROM", reads=("gpus",), applies=scope.gpus, action=Action.RMA,
-    remedy="A corrupted InfoROM loses its error history: reset once, then RMA.",
+    remedy="A corrupted InfoROM loses the error history: reset the GPU once, then open an RMA.",
     source="nvidia-smi prints `infoROM is corrupted at gpu ...` after the document",
 )  # fmt: skip
 def gpu_inforom(expected: Expected, document: Document) -> Iterator[Finding]:
     def judge(gpu: Gpu) -> Finding | None:
         if gpu.inforom_corrupted:
-            return fail(f"{gpu.label}: nvidia-smi says that its InfoROM is corrupted")
+            return fail(f"{gpu.label}: nvidia-smi reports a corrupted InfoROM")
         return unknown(f"{gpu.label} shows no InfoROM version") if gpu.inforom is None else None
 
     yield from each(document.gpus.some(), judge, "not corrupted")
 
 
 @check(
-    "gpu", "The GPUs' own firmware is of the driver's version", reads=("gpus",), applies=scope.gsp,
-    action=Action.REBOOT, remedy="Reload the driver or reboot: a half-done driver update left another firmware.",
+    "gpu", "The GSP firmware matches the driver version", reads=("gpus",), applies=scope.gsp,
+    action=Action.REBOOT, remedy="Reload the driver or reboot: an incomplete driver update left a different firmware.",
     source="NVIDIA open-gpu-kernel-modules: GSP firmware and driver must match",
 )  # fmt: skip
 def gpu_firmware(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -220,8 +222,8 @@ def gpu_firmware(expected: Expected, document: Document) -> Iterator[Finding]:
 
 
 @check(
-    "gpu", "The driver asks for no recovery of any GPU", reads=("gpus",), applies=scope.recovery_action,
-    action=Action.RESET_GPU, remedy="Do what the driver asks for: reset the GPU or reboot the node.",
+    "gpu", "The driver requests no recovery action for any GPU", reads=("gpus",), applies=scope.recovery_action,
+    action=Action.RESET_GPU, remedy="Do what the driver requests: reset the GPU or reboot the node.",
     source="nvidia-smi gpu_recovery_action (driver 570 and later), reset_required before",
 )  # fmt: skip
 def gpu_recovery(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -229,7 +231,7 @@ def gpu_recovery(expected: Expected, document: Document) -> Iterator[Finding]:
         if gpu.recovery_action is not None:
             action = recovery_action(gpu.recovery_action)
             if action is None:
-                return unknown(f"{gpu.label} asks for a recovery nobody knows: {gpu.recovery_action}")
+                return unknown(f"{gpu.label} requests an unknown recovery action: {gpu.recovery_action}")
             return None if action is Action.NONE else fail(f"{gpu.label}: {gpu.recovery_action}", action)
         return fail(f"{gpu.label} needs a reset") if gpu.reset_required else None
 

@@ -1,4 +1,4 @@
-"""What the NVIDIA driver complained about in the kernel's log."""
+"""Errors that the NVIDIA driver wrote to the kernel log."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ def of_gpus(document: Document, kind: str) -> list[LogEntry]:
     return [one for one in document.kernel_log.of(kind) if one.where in ("gpu", None)]
 
 
-def told(entry: LogEntry, name: str = "XID") -> str:
+def described(entry: LogEntry, name: str = "XID") -> str:
     """`XID 79 on 0000:4b:00, 3 times: NVRM: ...`."""
     times = f", {entry.times} times" if entry.times > 1 else ""
     return f"{name} {entry.code} on {entry.device}{times}: {entry.message}"
 
 
 @check(
-    "gpu", "No XID of the last day asks for more than a new job", reads=("kernel_log",), applies=scope.gpus,
-    needs=("gpu",), remedy="Do what the XID asks for; the same GPU again: dcgmi diag -r 3, then RMA.", source=SOURCE,
+    "gpu", "No XID of the last day needs more than a job restart", reads=("kernel_log",), applies=scope.gpus,
+    needs=("gpu",), remedy="Carry out the XID's action. If the same GPU fails again, run dcgmi diag -r 3, then open an RMA.", source=SOURCE,
 )  # fmt: skip
 def xid_hardware(expected: Expected, document: Document) -> Iterator[Finding]:
     entries = of_gpus(document, "xid")
     for entry in entries:
         action = action_of(entry, entries, expected.xids)
         if entry.severity == NONFATAL:
-            yield warn(told(entry))
+            yield warn(described(entry))
         if action is None or action.rank < Action.DRAIN.rank:
             continue
         if entry.at < cleared_at(entry.device, entries):
-            yield warn(f"the driver has cleared it since: {told(entry)}")
+            yield warn(f"since cleared by the driver: {described(entry)}")
         else:
-            yield fail(told(entry), action)
+            yield fail(described(entry), action)
     yield good("none")
 
 
@@ -53,14 +53,14 @@ def xid_known(expected: Expected, document: Document) -> Iterator[Finding]:
     entries = of_gpus(document, "xid")
     for entry in entries:
         if action_of(entry, entries, expected.xids) is None:
-            yield fail(f"what it asks for is not known: {told(entry)}")
+            yield fail(f"no known action: {described(entry)}")
     yield good("all of them")
 
 
 @check(
-    "gpu", "Few XIDs blame the applications", reads=("kernel_log",), applies=scope.gpus, needs=("gpu",),
+    "gpu", "Few XIDs point to an application fault", reads=("kernel_log",), applies=scope.gpus, needs=("gpu",),
     limits=("xid_application_bursts",), action=Action.NONE,
-    remedy="Look at the jobs first; the same GPU under different jobs: dcgmi diag -r 3.", source=SOURCE,
+    remedy="Check the jobs first. If the same GPU fails under different jobs, run dcgmi diag -r 3.", source=SOURCE,
 )  # fmt: skip
 def xid_application(expected: Expected, document: Document) -> Iterator[Finding]:
     entries = of_gpus(document, "xid")
@@ -68,7 +68,7 @@ def xid_application(expected: Expected, document: Document) -> Iterator[Finding]
     for entry in entries:
         if action_of(entry, entries, expected.xids) is Action.RESTART_JOB:
             bursts += entry.bursts
-            yield Finding(Status.WARN, told(entry), Action.RESTART_JOB)
+            yield Finding(Status.WARN, described(entry), Action.RESTART_JOB)
     if bursts > most:
         yield fail(f"{bursts} bursts in a day (most {most:.0f})")
     yield good("none")
@@ -76,19 +76,19 @@ def xid_application(expected: Expected, document: Document) -> Iterator[Finding]
 
 @check(
     "gpu", "No NVSwitch reported a fatal error", reads=("kernel_log",), applies=scope.fabricmanager,
-    needs=("gpu",), action=Action.REBOOT, remedy="Reboot; again: RMA of the baseboard.",
+    needs=("gpu",), action=Action.REBOOT, remedy="Reboot. If it recurs, open an RMA for the baseboard.",
     source="NVIDIA fabric manager user guide, SXid errors",
 )  # fmt: skip
 def sxid_fatal(expected: Expected, document: Document) -> Iterator[Finding]:
     for entry in document.kernel_log.of("sxid"):
         if entry.severity == "Fatal":
-            yield fail(told(entry, "SXid"))
+            yield fail(described(entry, "SXid"))
     yield good("none")
 
 
 @check(
     "gpu", "NVSwitches report few errors", reads=("kernel_log",), applies=scope.fabricmanager, needs=("gpu",),
-    limits=("sxid_nonfatal_events",), action=Action.NONE, remedy="Watch the link it names; growing: reboot, then RMA.",
+    limits=("sxid_nonfatal_events",), action=Action.NONE, remedy="Watch the link it names. If errors increase, reboot, then open an RMA.",
     source="NVIDIA fabric manager user guide, SXid errors: non-fatal ones need no action",
 )  # fmt: skip
 def sxid_nonfatal(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -104,7 +104,7 @@ def sxid_nonfatal(expected: Expected, document: Document) -> Iterator[Finding]:
 
 @check(
     "gpu", "No GPU fell off the bus or failed to start", reads=("kernel_log",), applies=scope.gpus,
-    needs=("gpu",), action=Action.REBOOT, remedy="Power-cycle the node; again: RMA of the GPU or its slot.",
+    needs=("gpu",), action=Action.REBOOT, remedy="Power-cycle the node. If it recurs, open an RMA for the GPU or its slot.",
     source="NVIDIA driver messages: fallen off the bus, RmInitAdapter failed",
 )  # fmt: skip
 def gpu_lost(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -114,8 +114,8 @@ def gpu_lost(expected: Expected, document: Document) -> Iterator[Finding]:
 
 
 @check(
-    "gpu", "The driver could bring up the NVLinks", reads=("kernel_log",), applies=scope.nvlink, needs=("gpu",),
-    action=Action.REBOOT, remedy="Reset all GPUs with fabricmanager, or reboot; again: RMA of the baseboard.",
+    "gpu", "The driver brought up all NVLinks", reads=("kernel_log",), applies=scope.nvlink, needs=("gpu",),
+    action=Action.REBOOT, remedy="Reset all GPUs with fabricmanager, or reboot. If it recurs, open an RMA for the baseboard.",
     source="open-gpu-kernel-modules, kernel_nvlink: postRxDetLinkMask; gpud pull request 1272 asks for a reboot",
 )  # fmt: skip
 def nvlink_log(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -125,8 +125,8 @@ def nvlink_log(expected: Expected, document: Document) -> Iterator[Finding]:
 
 
 @check(
-    "gpu", "Driver and libraries did not disagree", reads=("kernel_log",), applies=scope.gpus, needs=("gpu",),
-    action=Action.REBOOT, remedy="Reboot, or reload the driver: an update replaced only one of the two.",
+    "gpu", "The driver logged no API mismatch with its libraries", reads=("kernel_log",), applies=scope.gpus, needs=("gpu",),
+    action=Action.REBOOT, remedy="Reboot or reload the driver: an update replaced only one of the two.",
     source="NVIDIA driver message: API mismatch",
 )  # fmt: skip
 def driver_mismatch_log(expected: Expected, document: Document) -> Iterator[Finding]:

@@ -17,7 +17,7 @@ from rackwright.status import Status
 @check(
     "fabric", "No active fabric port has a high bit error rate", reads=("links",), applies=scope.rdma,
     needs=("hardware",), limits=("ber_effective_warn", "ber_effective_fail", "ber_raw_warn"),
-    remedy="Clean and reseat the cable at both ends, then replace it; the same port again: the NIC or the switch port.",
+    remedy="Clean and reseat the cable at both ends, then replace it. If the same port fails again, suspect the NIC or switch port.",
     source="ibdiagnet and OCI oci-dr-hpc: 1e-12; NVIDIA deepops: 1e-9; judged where mlxlink or mstlink is installed",
 )  # fmt: skip
 def rdma_ber(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -33,11 +33,11 @@ def rdma_ber(expected: Expected, document: Document) -> Iterator[Finding]:
             raise Unreadable(f"{port.device}: {port.why}")
         if port.state != "Active":
             return fail(f"{port.device}: the link is in state {port.state}")
-        said = f"{port.device}: effective BER {port.effective_ber:g}, raw BER {port.raw_ber:g}"
+        evidence = f"{port.device}: effective BER {port.effective_ber:g}, raw BER {port.raw_ber:g}"
         if port.effective_ber > most:
-            return fail(f"{said} (most {most:g} effective)")
+            return fail(f"{evidence} (most {most:g} effective)")
         if port.effective_ber > high or port.raw_ber > raw:
-            return warn(f"{said} (a good link: {high:g} effective, {raw:g} raw)")
+            return warn(f"{evidence} (a good link: {high:g} effective, {raw:g} raw)")
         return None
 
     ports = section.ports

@@ -1,7 +1,7 @@
-"""What the kernel complained about besides GPUs: processors, memory, PCIe, drives, filesystems, links.
+"""Kernel log errors besides GPUs: processors, memory, PCIe, drives, filesystems, links.
 
-Only what the declaration names can take a node out of service: its GPUs, fabric NICs, NVMe drives and
-filesystems. A log that was captured alone does not say what a device is; it is then taken for one of them.
+Only declared parts can take a node out of service: its GPUs, fabric NICs, NVMe drives and filesystems. A log
+that was captured alone does not identify its devices; each then counts as a declared one.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from rackwright.health.kernel_records import LogEntry
 from rackwright.health.registry import check
 from rackwright.health.verdict import Action, Finding, fail, good, warn
 
-RESEAT = "Reseat the board or cable; the same slot again with another board: the slot."
-DIMM = "Reseat the DIMM the firmware names; again: replace it."
+RESEAT = "Reseat the board or cable. If the same slot fails with another board, the slot is at fault."
+DIMM = "Reseat the DIMM that the firmware names. If it recurs, replace it."
 NO_DRIVE = re.compile(r"(?:sr|fd|nbd|loop|zram|ram|rbd|gpd|mtd)\d")
 """Block devices that are not drives of the node: CD-ROM, floppy, network, memory, GRAID's own."""
 NVME = re.compile(r"nvme\d+")
 SERVED = ("nfs", "lustre")
 FULL_WIDTH = 16
 LINK_DRIVERS = ("pci", "nvidia", "mlx5_core", "amdgpu")
-"""Who reports a narrow link of a GPU or fabric NIC; `pci` speaks before any driver does."""
+"""Drivers that report a narrow link of a GPU or fabric NIC; `pci` does so before any driver loads."""
 
 
 def times(entry: LogEntry) -> str:
-    """How often, and the words."""
+    """The count and the last message."""
     return f"{entry.times} times, last: {entry.message}" if entry.times > 1 else entry.message
 
 
 @check(
-    "cpu", "The processors report no machine check that was not corrected", reads=("kernel_log",), needs=("kernel",),
-    remedy="Read it with rasdaemon or mcelog; RMA of the processor or DIMM it names.",
+    "cpu", "The processors report no uncorrected machine check", reads=("kernel_log",), needs=("kernel",),
+    remedy="Read it with rasdaemon or mcelog; open an RMA for the processor or DIMM it names.",
     source="Linux mce and APEI messages: uncorrected, deferred, recoverable, fatal; NHC check_hw_mcelog",
 )  # fmt: skip
 def cpu_machine_checks(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -44,13 +44,13 @@ def cpu_machine_checks(expected: Expected, document: Document) -> Iterator[Findi
 
 
 @check(
-    "cpu", "No processor is stuck", reads=("kernel_log",), needs=("kernel",), action=Action.REBOOT,
-    remedy="Reboot; again: firmware, then the board. A task that waits: see what for (storage, driver).",
+    "cpu", "No processor has locked up", reads=("kernel_log",), needs=("kernel",), action=Action.REBOOT,
+    remedy="Reboot. If it recurs, update the firmware, then replace the board. For a hung task, find what it waits for (storage, driver).",
     source="Linux: soft and hard lockup, RCU stall; a hung task (a slow file server) and an expedited stall (20 ms on some kernels) only warn",
 )  # fmt: skip
 def cpu_lockups(expected: Expected, document: Document) -> Iterator[Finding]:
     for entry in document.kernel_log.of("lockup"):
-        # A virtual machine is stuck as well when its host gives it no time.
+        # A virtual machine also locks up when its host gives it no CPU time.
         yield fail(times(entry)) if expected.platform == "bare-metal" else warn(times(entry))
     for entry in document.kernel_log.of("hung_task", "slow_rcu"):
         yield warn(times(entry))
@@ -58,8 +58,8 @@ def cpu_lockups(expected: Expected, document: Document) -> Iterator[Finding]:
 
 
 @check(
-    "cpu", "The kernel has not crashed in part", reads=("kernel_log",), needs=("kernel",), action=Action.REBOOT,
-    remedy="Reboot: after an oops the kernel may hold locks for ever. Then report it with its trace.",
+    "cpu", "The kernel logged no oops or BUG", reads=("kernel_log",), needs=("kernel",), action=Action.REBOOT,
+    remedy="Reboot: after an oops the kernel may hold locks forever. Report it with its trace.",
     source="Linux: oops, BUG, general protection fault in the kernel; node-problem-detector KernelOops",
 )  # fmt: skip
 def kernel_oops(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -81,8 +81,8 @@ def memory_log(expected: Expected, document: Document) -> Iterator[Finding]:
 
 
 @check(
-    "memory", "The kernel killed nothing for want of memory", reads=("kernel_log",), needs=("kernel",), action=Action.NONE,
-    remedy="A job outside its limits, or none set: ConstrainRAMSpace, DefMemPerCPU.", source="Linux OOM killer messages",
+    "memory", "The OOM killer killed no process", reads=("kernel_log",), needs=("kernel",), action=Action.NONE,
+    remedy="A job exceeded its memory limit or has none: see ConstrainRAMSpace and DefMemPerCPU.", source="Linux OOM killer messages",
 )  # fmt: skip
 def memory_oom(expected: Expected, document: Document) -> Iterator[Finding]:
     for entry in document.kernel_log.of("oom"):
@@ -95,7 +95,7 @@ def with_links(expected: Expected) -> bool:
 
 
 def declared_device(expected: Expected, entry: LogEntry) -> bool:
-    """Whether a PCI device is of a kind that the SKU has."""
+    """Whether the SKU has this kind of PCI device."""
     return {
         "gpu": scope.any_gpus(expected), "nvswitch": scope.gpus(expected), "rdma": scope.rdma(expected),
         "nvme": scope.drives(expected), None: True,
@@ -133,7 +133,7 @@ def pcie_limited(expected: Expected, document: Document) -> Iterator[Finding]:
 
 
 def narrow(expected: Expected, entry: LogEntry) -> Finding | None:
-    """A link that gives a declared device less than it is declared to have."""
+    """A link that is narrower or slower than declared for a declared device."""
     if not entry.width or entry.gbps is None:
         return None  # `limited by Unknown speed x0`: nothing was read
     if entry.where is None and (entry.driver not in LINK_DRIVERS or (entry.wide or FULL_WIDTH) < FULL_WIDTH):
@@ -147,7 +147,7 @@ def narrow(expected: Expected, entry: LogEntry) -> Finding | None:
         return None
     declared = expected.gpus.pcie_width
     if declared is None and expected.platform != "bare-metal":
-        return warn(entry.message)  # the instance gives it what it gives it
+        return warn(entry.message)  # a cloud instance defines the width
     return fail(entry.message) if entry.width < (declared or entry.wide or FULL_WIDTH) else None
 
 
@@ -174,13 +174,13 @@ def declared_drive(expected: Expected, entry: LogEntry) -> bool:
 
 
 def carries_declared(expected: Expected, entry: LogEntry) -> bool:
-    """Whether a declared filesystem is mounted from the device, or it is not known what is."""
+    """Whether a declared filesystem is mounted from the device, or the mounts are unknown."""
     return entry.mounts is None or bool(set(entry.mounts) & {mount.target for mount in expected.mounts})
 
 
 @check(
     "filesystem", "No declared filesystem reported damage", reads=("kernel_log",), needs=("kernel",), action=Action.DRAIN,
-    remedy="Drain, unmount, fsck or xfs_repair; see the drive below it.", source="Linux ext4, XFS and Btrfs messages",
+    remedy="Drain the node, unmount, run fsck or xfs_repair, and check the drive.", source="Linux ext4, XFS and Btrfs messages",
 )  # fmt: skip
 def fs_errors(expected: Expected, document: Document) -> Iterator[Finding]:
     for entry in document.kernel_log.of("fs_error"):
@@ -192,7 +192,7 @@ def fs_errors(expected: Expected, document: Document) -> Iterator[Finding]:
 
 @check(
     "filesystem", "Every declared file server answers", reads=("kernel_log",), needs=("kernel",), action=Action.DRAIN,
-    limits=("fs_silent_s",), remedy="The server, then the network to it.",
+    limits=("fs_silent_s",), remedy="Check the server, then the network path to it.",
     source="Linux NFS and Lustre messages: not responding until OK, lost until restored",
 )  # fmt: skip
 def fs_stalled(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -205,13 +205,13 @@ def fs_stalled(expected: Expected, document: Document) -> Iterator[Finding]:
         served = served_declared(expected, entry)
         if silent <= most or not served:
             yield warn(words)
-        else:  # that of a shared filesystem is silent to every node, and none of them is at fault
+        else:  # a shared server is silent to every node: not the fault of this one
             yield fail(words, Action.NONE if all(mount.shared for mount in served) else None)
     yield good("all of them")
 
 
 def served_declared(expected: Expected, entry: LogEntry) -> list[ExpectedMount]:
-    """The declared filesystems that may come from this server: one whose source is not declared may."""
+    """The declared filesystems that may be on this server, including those without a declared source."""
     server = re.sub(r"-(?:OST|MDT)[0-9a-f]{4}$", "", entry.server or "")
     return [
         mount
@@ -223,8 +223,8 @@ def served_declared(expected: Expected, entry: LogEntry) -> list[ExpectedMount]:
 
 
 @check(
-    "fabric", "No fabric link is lost again and again", reads=("kernel_log",), limits=("link_flaps",), needs=("kernel",),
-    remedy="Reseat or replace the cable or transceiver; then look at the switch port.",
+    "fabric", "No fabric link flaps", reads=("kernel_log",), limits=("link_flaps",), needs=("kernel",),
+    remedy="Reseat or replace the cable or transceiver, then check the switch port.",
     source="Azure azure_ib_link_flapping",
 )  # fmt: skip
 def link_flaps(expected: Expected, document: Document) -> Iterator[Finding]:

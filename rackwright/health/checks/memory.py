@@ -14,11 +14,11 @@ from rackwright.health.registry import check, each
 from rackwright.health.verdict import Action, Finding, fail, good, warn
 from rackwright.status import Status
 
-DIMM = "Reseat the DIMM the firmware names; again: replace it."
+DIMM = "Reseat the DIMM that the firmware names. If it recurs, replace it."
 
 
 @check(
-    "memory", "The kernel has the declared memory", reads=("memory",), needs=("kernel",), action=Action.RMA,
+    "memory", "The kernel sees the declared memory", reads=("memory",), needs=("kernel",), action=Action.RMA,
     limits=("memory_tolerance_percent",), remedy=DIMM, source="the declared SKU; Azure physmem",
 )  # fmt: skip
 def memory_total(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -47,14 +47,14 @@ def memory_dimms(expected: Expected, document: Document) -> Iterator[Finding]:
     if total < expected.memory_mib:
         empty = ", ".join(slot.locator for slot in slots if not slot.size_mib)
         yield fail(
-            f"{len(there)} DIMMs of {total} MiB in all, declared are {expected.memory_mib} MiB; empty: {empty or 'none'}"
+            f"{len(there)} DIMMs, {total} MiB in total, declared {expected.memory_mib} MiB; empty slots: {empty or 'none'}"
         )
     yield good(f"{len(there)} DIMMs")
 
 
 @check(
-    "memory", "Every DIMM runs at its speed", reads=("firmware",), needs=("hardware",), action=Action.NONE,
-    remedy="Mixed DIMMs or a BIOS setting; reseat the slow one.", source="SMBIOS type 17: the commonest configured speed",
+    "memory", "All DIMMs run at the same speed", reads=("firmware",), needs=("hardware",), action=Action.NONE,
+    remedy="Check for mixed DIMMs or a BIOS setting; reseat the slow DIMM.", source="SMBIOS type 17: the commonest configured speed",
 )  # fmt: skip
 def memory_speed(expected: Expected, document: Document) -> Iterator[Finding]:
     there = [slot for slot in slots_of(document) if slot.size_mib]
@@ -97,17 +97,15 @@ def memory_corrected(expected: Expected, document: Document) -> Iterator[Finding
     much, most = expected.limit("memory_corrected"), expected.limit("memory_corrected_fail")
 
     def judge(controller: MemoryController) -> Finding | None:
-        told = f"{controller.name}: corrected errors", name("edac", controller.name, "corrected")
-        found = rising(document, *told, controller.corrected, most, DAY)
+        counter = f"{controller.name}: corrected errors", name("edac", controller.name, "corrected")
+        found = rising(document, *counter, controller.corrected, most, DAY)
         if found is not None:
             return found
-        some = rising(document, *told, controller.corrected, much, DAY)
+        some = rising(document, *counter, controller.corrected, much, DAY)
         return warn(some.evidence) if some is not None else None
 
     if not document.memory.controllers:
-        yield Finding(
-            Status.OUT_OF_SCOPE, "no memory controller counts errors; memory-uncorrected reports it"
-        )
+        yield Finding(Status.OUT_OF_SCOPE, "no memory controller counts errors; see memory-uncorrected")
         return
     yield from each(document.memory.controllers, judge, "few")
 
@@ -127,7 +125,7 @@ def memory_poisoned(expected: Expected, document: Document) -> Iterator[Finding]
 
 @check(
     "memory", "There is no swap", reads=("memory",), needs=("swap",), action=Action.NONE,
-    remedy="swapoff -a, and take it out of /etc/fstab.", source="Azure check_hw_swap; imbue; kubespray",
+    remedy="Run swapoff -a and remove it from /etc/fstab.", source="Azure check_hw_swap; imbue; kubespray",
 )  # fmt: skip
 def memory_swap(expected: Expected, document: Document) -> Iterator[Finding]:
     found = document.memory.swap_mib
@@ -139,7 +137,7 @@ def memory_swap(expected: Expected, document: Document) -> Iterator[Finding]:
 @check(
     "memory", "Enough memory is available", reads=("memory",), needs=("kernel",), action=Action.NONE,
     limits=("memory_available_warn_percent", "memory_available_fail_percent"),
-    remedy="See what holds it; after a job: left-over processes, files in /dev/shm.", source="node_exporter mixin",
+    remedy="Find what uses it; after a job, look for left-over processes and files in /dev/shm.", source="node_exporter mixin",
 )  # fmt: skip
 def memory_available(expected: Expected, document: Document) -> Iterator[Finding]:
     percent = 100 * document.memory.available_mib / expected.memory_mib

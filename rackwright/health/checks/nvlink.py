@@ -13,13 +13,13 @@ from rackwright.health.records import Unreadable
 from rackwright.health.registry import check, each
 from rackwright.health.verdict import SEVERITY, Action, Finding, aside, fail, good, warn
 
-RESET = "Reset all GPUs with fabricmanager, or reboot; again: RMA of the GPU or baseboard."
+RESET = "Reset all GPUs with fabricmanager, or reboot. If it recurs, open an RMA for the GPU or baseboard."
 MIG = "a GPU in MIG mode does not use NVLink"
 NO_CLUSTER = "00000000-0000-0000-0000-000000000000"
 
 
 def in_mig(document: Document) -> set[int]:
-    """GPUs in MIG mode: no instance uses NVLink, and what the driver says of the links differs by board."""
+    """GPUs in MIG mode: no instance uses NVLink, and what the driver reports about the links differs by board."""
     try:
         return {gpu.index for gpu in document.gpus.gpus if gpu.mig.current}
     except Unreadable:
@@ -36,18 +36,18 @@ def each_links(
         return aside(MIG) if gpu.index in divided else judge(gpu)
 
     if divided and len(divided) == len(document.gpus.gpus):
-        yield aside(MIG)  # whatever nvidia-smi prints then
+        yield aside(MIG)  # the output of nvidia-smi does not matter then
         return
     found = document.nvlink.gpus
     if not found:
-        raise Unreadable("nvidia-smi nvlink names no GPU")
+        raise Unreadable("nvidia-smi nvlink lists no GPU")
     yield from each(found, one, passed)
 
 
 def declared_links(expected: Expected) -> int:
     wanted = expected.the_gpus().nvlinks
     if wanted is None:
-        raise Unreadable(f"the SKU does not say how many NVLinks a {expected.the_gpus().model} has")
+        raise Unreadable(f"the SKU declares no number of NVLinks for {expected.the_gpus().model}")
     return wanted
 
 
@@ -106,7 +106,7 @@ def nvlink_errors(expected: Expected, document: Document) -> Iterator[Finding]:
 
 
 def worst_of(expected: Expected, document: Document, index: int, errors: dict[str, int]) -> Finding | None:
-    """What the counters of one GPU show: a fault before a doubt."""
+    """The finding from the counters of one GPU; a fault comes before an unknown."""
     fatal = [f"{name} {errors[name]}" for name in nvlink_counters.FATAL if errors.get(name)]
     if fatal:
         return fail(f"GPU {index}: {', '.join(fatal)}")
@@ -118,7 +118,7 @@ def worst_of(expected: Expected, document: Document, index: int, errors: dict[st
             one = history.rising(document, f"GPU {index}: {name}", key, count, most, history.HOUR)
             found.extend([one] if one is not None else [])
         elif count and not nvlink_counters.is_known(name):
-            found.append(warn(f"GPU {index}: {name} {count}, a counter that no check knows"))
+            found.append(warn(f"GPU {index}: {name} {count}, an unknown counter"))
     return min(found, key=lambda one: SEVERITY.index(one.status), default=None)
 
 
@@ -144,8 +144,8 @@ def nvlink_pairs(expected: Expected, document: Document) -> Iterator[Finding]:
 
 
 @check(
-    "fabric", "The NVLink fabric is set up", reads=("gpus",), applies=scope.fabric_state, action=Action.REBOOT,
-    remedy="Restart fabricmanager (rack: the switch's and IMEX), then reboot.",
+    "fabric", "The NVLink fabric is initialised", reads=("gpus",), applies=scope.fabric_state, action=Action.REBOOT,
+    remedy="Restart fabricmanager (on a rack system, the switch's and IMEX), then reboot.",
     source="nvidia-smi Fabric State Completed, Status Success; Azure ai-infrastructure-on-azure, gcm",
 )  # fmt: skip
 def fabric_state(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -153,7 +153,7 @@ def fabric_state(expected: Expected, document: Document) -> Iterator[Finding]:
         state, status = gpu.fabric.state, gpu.fabric.status if gpu.fabric.state == "Completed" else ""
         if state == "Completed" and status == "Success":
             return None
-        action = Action.DRAIN if state == "In Progress" else None  # it may complete by itself
+        action = Action.DRAIN if state == "In Progress" else None  # it may still complete
         return fail(f"{gpu.label}: state {state}{', status ' * bool(status)}{status}", action)
 
     yield from each(document.gpus.some(), judge, "completed")
@@ -161,7 +161,7 @@ def fabric_state(expected: Expected, document: Document) -> Iterator[Finding]:
 
 @check(
     "fabric", "All GPUs are in one NVLink clique", reads=("gpus",), applies=scope.fabric_state, action=Action.REBOOT,
-    remedy="Restart fabricmanager or, in a rack, see which partition the node is in.",
+    remedy="Restart fabricmanager; on a rack system, check which partition the node is in.",
     source="gcm and ai-infrastructure-on-azure: an all-zero ClusterUUID on NVL72 is an uninitialised fabric",
 )  # fmt: skip
 def fabric_clique(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -175,7 +175,7 @@ def fabric_clique(expected: Expected, document: Document) -> Iterator[Finding]:
 
 
 @check(
-    "fabric", "The NVLink fabric has its full bandwidth", reads=("gpus",), applies=scope.fabric_state,
+    "fabric", "The NVLink fabric runs at full bandwidth", reads=("gpus",), applies=scope.fabric_state,
     action=Action.DRAIN, remedy=RESET, source="nvidia-smi fabric health, bandwidth",
 )  # fmt: skip
 def fabric_bandwidth(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -209,8 +209,8 @@ def countable_switches(expected: Expected) -> bool:
 
 
 @check(
-    "fabric", "Every NVSwitch is there", reads=("pci",), applies=countable_switches, needs=("hardware",),
-    action=Action.REBOOT, remedy="Reboot once; again: RMA of the baseboard.",
+    "fabric", "Every NVSwitch is present", reads=("pci",), applies=countable_switches, needs=("hardware",),
+    action=Action.REBOOT, remedy="Reboot once. If it recurs, open an RMA for the baseboard.",
     source="NVIDIA HGX A100 has 6, HGX H100 and H200 have 4; /proc/driver/nvidia-nvswitch/devices",
 )  # fmt: skip
 def nvswitch_count(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -233,7 +233,7 @@ def one_rail_per_gpu(expected: Expected) -> bool:
 
 @check(
     "fabric", "Every GPU has a NIC behind the same PCIe switch", reads=("topology",), applies=one_rail_per_gpu,
-    remedy="A NIC is missing or trained elsewhere: compare `nvidia-smi topo -m` with a good node.",
+    remedy="A NIC is missing or in the wrong slot: compare `nvidia-smi topo -m` with a healthy node.",
     source="nvidia-smi topo -m: PIX or PXB, as NCCL needs for GPUDirect RDMA",
 )  # fmt: skip
 def gpu_nic_affinity(expected: Expected, document: Document) -> Iterator[Finding]:

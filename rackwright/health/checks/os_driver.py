@@ -31,7 +31,7 @@ def numbers(version: str) -> tuple[int, ...]:
 
 @check(
     "os", "The NVIDIA driver is loaded with its modules", reads=("driver",), needs=("kernel-modules",), applies=scope.gpus, action=Action.REBOOT,
-    remedy="modprobe nvidia; dmesg says why it fails. Secure Boot wants signed modules.",
+    remedy="Run modprobe nvidia; if it fails, dmesg has the reason. Secure Boot requires signed modules.",
     source="gcm, gpud kernel-module",
 )  # fmt: skip
 def driver_loaded(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -46,14 +46,14 @@ def driver_loaded(expected: Expected, document: Document) -> Iterator[Finding]:
 
 
 @check(
-    "os", "Driver and libraries are of one version", reads=("driver", "gpus"), needs=("kernel-modules",), applies=scope.gpus, action=Action.REBOOT,
+    "os", "The driver and its libraries have the same version", reads=("driver", "gpus"), needs=("kernel-modules",), applies=scope.gpus, action=Action.REBOOT,
     remedy="Reboot, or unload and load the driver: an update replaced only the libraries.",
     source="PEERS pains: driver and library skew after unattended upgrades",
 )  # fmt: skip
 def driver_matches(expected: Expected, document: Document) -> Iterator[Finding]:
     kernel, library = loaded(document), document.gpus.driver_version
     if kernel != library:
-        yield fail(f"the kernel runs {kernel}, nvidia-smi comes from {library}")
+        yield fail(f"the kernel module is {kernel}, nvidia-smi is from {library}")
     yield good(kernel)
 
 
@@ -62,13 +62,13 @@ def locked(expected: Expected) -> bool:
 
 
 @check(
-    "os", "The driver is the locked one", reads=("driver",), needs=("kernel-modules",), applies=locked, action=Action.NONE,
-    remedy="Apply the cluster's lock, reboot.", source="the cluster's lock",
+    "os", "The driver is the locked version", reads=("driver",), needs=("kernel-modules",), applies=locked, action=Action.NONE,
+    remedy="Apply the cluster's lock, then reboot.", source="the cluster's lock",
 )  # fmt: skip
 def driver_locked(expected: Expected, document: Document) -> Iterator[Finding]:
     version = loaded(document)
     if version != expected.driver_version:
-        yield fail(f"driver {version}, locked is {expected.driver_version}")
+        yield fail(f"driver {version}, locked {expected.driver_version}")
     yield good(version)
 
 
@@ -79,15 +79,15 @@ def open_matters(expected: Expected) -> bool:
 
 
 @check(
-    "os", "The kernel modules are of the declared kind, open where the GPU needs them", reads=("driver",),
-    needs=("kernel-modules",), applies=open_matters, action=Action.NONE, remedy="Install the other kind of kernel modules, reboot.",
+    "os", "The kernel modules are the declared type, open where the GPU requires it", reads=("driver",),
+    needs=("kernel-modules",), applies=open_matters, action=Action.NONE, remedy="Install the other type of kernel modules, then reboot.",
     source="NVIDIA driver installation guide: Blackwell and Grace work with the open modules only",
 )  # fmt: skip
 def driver_open(expected: Expected, document: Document) -> Iterator[Finding]:
     loaded(document)
     is_open = document.driver.open
     if is_open is None:
-        raise Unreadable("the driver does not say of which kind it is")
+        raise Unreadable("the driver does not report whether its modules are open")
     wanted = True if expected.the_gpus().architecture in NEEDS_OPEN else expected.driver_open
     if is_open != wanted:
         works = expected.the_gpus().architecture not in NEEDS_OPEN
@@ -98,16 +98,16 @@ def driver_open(expected: Expected, document: Document) -> Iterator[Finding]:
 
 
 @check(
-    "os", "The driver has no published hole", reads=("driver",), needs=("kernel-modules",), applies=scope.gpus, action=Action.NONE,
-    remedy="Lock a newer driver of the branch.", source="ClusterMAX minimum versions, July to September 2026",
+    "os", "The driver has no published vulnerability", reads=("driver",), needs=("kernel-modules",), applies=scope.gpus, action=Action.NONE,
+    remedy="Lock a newer driver from the same branch.", source="ClusterMAX minimum versions, July to September 2026",
 )  # fmt: skip
 def driver_security(expected: Expected, document: Document) -> Iterator[Finding]:
     version = loaded(document)
     least = expected.minimum_drivers.get(version.split(".")[0])
     if least is None:
-        raise Unreadable(f"no minimum is known for branch {version.split('.')[0]}")
+        raise Unreadable(f"no minimum version is known for branch {version.split('.')[0]}")
     if numbers(version) < numbers(least):
-        yield fail(f"{version}; {least} is the least of its branch")
+        yield fail(f"{version}; the minimum for its branch is {least}")
     yield good(version)
 
 
@@ -126,7 +126,7 @@ def driver_nouveau(expected: Expected, document: Document) -> Iterator[Finding]:
 
 @check(
     "os", "Every DKMS module is built for the running kernel", reads=("driver", "system"), applies=scope.any_gpus,
-    needs=("kernel-modules",), action=Action.NONE, remedy="dkms autoinstall; the build log is below /var/lib/dkms.",
+    needs=("kernel-modules",), action=Action.NONE, remedy="Run dkms autoinstall; the build log is under /var/lib/dkms.",
     source="DKMS tree; handbook: verify before the reboot",
 )  # fmt: skip
 def driver_dkms(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -144,13 +144,13 @@ def held(expected: Expected) -> bool:
 
 @check(
     "os", "The driver's packages are held", reads=("packages",), needs=("kernel-modules",), applies=held, action=Action.NONE,
-    remedy="apt-mark hold, or dnf versionlock: rackwright's lock does both.",
+    remedy="Run apt-mark hold or dnf versionlock; rackwright's lock does both.",
     source="cluster-toolkit holds them; deepops does not, and drivers move under jobs",
 )  # fmt: skip
 def driver_held(expected: Expected, document: Document) -> Iterator[Finding]:
     packages = [one for one in document.packages.packages if re.match(DRIVER_PACKAGE, one.name)]
     if not packages:
-        raise Unreadable("no driver package is known to the package tool")
+        raise Unreadable("the package manager knows no driver package")
     free = sorted(one.name for one in packages if not one.held)
     if free:
         yield fail(f"not held: {' '.join(free[:12])}")
@@ -158,8 +158,8 @@ def driver_held(expected: Expected, document: Document) -> Iterator[Finding]:
 
 
 @check(
-    "os", "fabricmanager is of the driver's version", reads=("packages", "driver"), needs=("kernel-modules",), applies=scope.fabricmanager,
-    action=Action.NONE, remedy="Install the fabricmanager of the running driver, from the same repository.",
+    "os", "fabricmanager matches the driver version", reads=("packages", "driver"), needs=("kernel-modules",), applies=scope.fabricmanager,
+    action=Action.NONE, remedy="Install the fabricmanager version of the running driver from the same repository.",
     source="NVIDIA fabric manager user guide: versions must match exactly, else CUDA error 802",
 )  # fmt: skip
 def fabricmanager_version(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -170,7 +170,7 @@ def fabricmanager_version(expected: Expected, document: Document) -> Iterator[Fi
     for one in there:
         upstream = re.sub(r"^\d+:", "", one.version).split("-")[0]
         if upstream != version:
-            yield fail(f"{one.name} {one.version}, the driver is {version}")
+            yield fail(f"{one.name} {one.version}, driver {version}")
     yield good(version)
 
 
@@ -179,8 +179,8 @@ def nvidia_direct(expected: Expected) -> bool:
 
 
 @check(
-    "os", "GPUs and fabric NICs can reach each other's memory", reads=("driver",), applies=nvidia_direct,
-    needs=("kernel-modules",), action=Action.NONE, remedy="Use the open modules (DMA-BUF), or load nvidia_peermem.",
+    "os", "GPUs and fabric NICs can use GPUDirect RDMA", reads=("driver",), applies=nvidia_direct,
+    needs=("kernel-modules",), action=Action.NONE, remedy="Use the open kernel modules (DMA-BUF), or load nvidia_peermem.",
     source="GPUDirect RDMA; ClusterMAX wants DMA-BUF and fails peermem alone",
 )  # fmt: skip
 def gpu_direct_rdma(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -191,5 +191,5 @@ def gpu_direct_rdma(expected: Expected, document: Document) -> Iterator[Finding]
     if not section.open and "nvidia_peermem" not in section.modules:
         yield fail("proprietary modules without nvidia_peermem")
     elif not section.open:
-        yield warn("by nvidia_peermem; the open modules would give DMA-BUF")
+        yield warn("through nvidia_peermem; the open modules would provide DMA-BUF")
     yield good("DMA-BUF")

@@ -15,11 +15,11 @@ def bios_declared(expected: Expected) -> bool:
 
 
 @check(
-    "os", "The BIOS is of the declared version", reads=("firmware",), applies=bios_declared, needs=("hardware",),
+    "os", "The BIOS is the declared version", reads=("firmware",), applies=bios_declared, needs=("hardware",),
     action=Action.NONE, remedy="Update the BIOS through the BMC.", source="the site's options; imbue: exact firmware compare",
 )  # fmt: skip
 def firmware_bios(expected: Expected, document: Document) -> Iterator[Finding]:
     found = document.firmware.bios
     if found != expected.bios:
-        yield fail(f"BIOS {found}, declared is {expected.bios}")
+        yield fail(f"BIOS {found}, declared {expected.bios}")
     yield good(found)

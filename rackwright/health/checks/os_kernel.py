@@ -16,8 +16,8 @@ PASS_THROUGH = ("identity",)
 
 
 @check(
-    "os", "The running kernel is the newest that is installed", reads=("system",), needs=("kernel",), action=Action.NONE,
-    remedy="Reboot, drained, when the next rollout does.", source="ClusterMAX security: kernel not older than installed",
+    "os", "The running kernel is the newest one installed", reads=("system",), needs=("kernel",), action=Action.NONE,
+    remedy="Drain and reboot in the next rollout.", source="ClusterMAX security: kernel not older than installed",
 )  # fmt: skip
 def kernel_newest(expected: Expected, document: Document) -> Iterator[Finding]:
     running, installed = document.system.kernel, document.system.kernels
@@ -26,7 +26,7 @@ def kernel_newest(expected: Expected, document: Document) -> Iterator[Finding]:
     flavour = re.sub(r"^[\d.]+(?:-\d+)?", "", running)  # -amd64 and -cloud-amd64 are different kernels
     newer = [one for one in installed if order(one) > order(running) and one.endswith(flavour)]
     if newer:
-        yield fail(f"{running} runs, {max(newer, key=order)} is installed")
+        yield fail(f"running {running}, installed {max(newer, key=order)}")
     yield good(running)
 
 
@@ -39,13 +39,13 @@ def kernel_locked(expected: Expected) -> bool:
 
 
 @check(
-    "os", "The kernel is the locked one", reads=("system",), applies=kernel_locked, needs=("kernel",), action=Action.NONE,
-    remedy="Apply the cluster's lock, reboot.", source="the cluster's lock",
+    "os", "The kernel is the locked release", reads=("system",), applies=kernel_locked, needs=("kernel",), action=Action.NONE,
+    remedy="Apply the cluster's lock, then reboot.", source="the cluster's lock",
 )  # fmt: skip
 def kernel_version(expected: Expected, document: Document) -> Iterator[Finding]:
     running = document.system.kernel
     if running != expected.kernel:
-        yield fail(f"{running}, locked is {expected.kernel}")
+        yield fail(f"{running}, locked {expected.kernel}")
     yield good(running)
 
 
@@ -54,9 +54,9 @@ def arguments_declared(expected: Expected) -> bool:
 
 
 @check(
-    "os", "The kernel was started with the declared arguments", reads=("system",), applies=arguments_declared,
-    needs=("kernel",), action=Action.NONE, remedy="Apply the kernel role, reboot.",
-    source="the site's options; PEERS: nobody verifies /proc/cmdline",
+    "os", "The kernel booted with the declared arguments", reads=("system",), applies=arguments_declared,
+    needs=("kernel",), action=Action.NONE, remedy="Apply the kernel role, then reboot.",
+    source="the site's options; other tools do not verify /proc/cmdline",
 )  # fmt: skip
 def kernel_arguments(expected: Expected, document: Document) -> Iterator[Finding]:
     there = document.system.command_line
@@ -69,8 +69,8 @@ def kernel_arguments(expected: Expected, document: Document) -> Iterator[Finding
 
 
 @check(
-    "os", "The IOMMU lets devices through untranslated", reads=("pci",), applies=scope.gpu_direct, needs=("hardware",),
-    action=Action.NONE, remedy="iommu=pt (arm64: iommu.passthrough=1) on the kernel's command line, reboot.",
+    "os", "The IOMMU is off or in passthrough mode", reads=("pci",), applies=scope.gpu_direct, needs=("hardware",),
+    action=Action.NONE, remedy="Put iommu=pt (arm64: iommu.passthrough=1) on the kernel command line and reboot.",
     source="ClusterMAX networking: IOMMU passthrough; deepops nv-iommu-pt",
 )  # fmt: skip
 def iommu_passthrough(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -86,7 +86,7 @@ def acs_matters(expected: Expected) -> bool:
 
 
 @check(
-    "os", "No bridge above a GPU or fabric NIC sends peers through the root complex (ACS)", reads=("pci", "infiniband"),
+    "os", "No bridge above a GPU or fabric NIC redirects peer traffic to the root complex (ACS)", reads=("pci", "infiniband"),
     applies=acs_matters, needs=("hardware",), action=Action.NONE,
     remedy="Clear the ACS control register of the bridges at boot (setpci ECAP_ACS+6.w=0000).",
     source="NVIDIA NCCL user guide, troubleshooting; not for boards with ATS: `acs: leave` of the role kernel",
@@ -101,5 +101,7 @@ def acs_off(expected: Expected, document: Document) -> Iterator[Finding]:
     if names:
         yield fail(f"{len(names)} bridges redirect: {' '.join(names[:8])}")
     elif unread:
-        raise Unreadable(f"the ACS register of {' '.join(unread[:8])} could not be read; is the probe root?")
+        raise Unreadable(
+            f"the ACS register of {' '.join(unread[:8])} could not be read; run the probe as root"
+        )
     yield good("off")

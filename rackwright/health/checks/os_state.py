@@ -23,24 +23,24 @@ def os_release(expected: Expected, document: Document) -> Iterator[Finding]:
     name, _, version = str(expected.os).partition("-")
     found, its_version = document.system.os, document.system.os_version
     if found != name or not (its_version + ".").startswith(version + "."):
-        yield fail(f"{found} {its_version}, declared is {expected.os}")
+        yield fail(f"{found} {its_version}, declared {expected.os}")
     yield good(f"{found} {its_version}")
 
 
 @check(
     "os", "The node has its declared name", reads=("system",), applies=scope.named,
-    remedy="hostnamectl set-hostname; Slurm finds a node by it.", source="the cluster file",
+    remedy="Run hostnamectl set-hostname; Slurm finds the node by its host name.", source="the cluster file",
 )  # fmt: skip
 def os_hostname(expected: Expected, document: Document) -> Iterator[Finding]:
     found = document.system.hostname.split(".")[0]
     if found != expected.node:
-        yield fail(f"it is named {found}")
+        yield fail(f"host name {found}")
     yield good(found)
 
 
 @check(
-    "os", "The node's name leads to its own address", reads=("naming",), applies=scope.named, action=Action.NONE,
-    remedy="Take the name out of the 127.0.1.1 line of /etc/hosts.",
+    "os", "The node's name resolves to its own address", reads=("naming",), applies=scope.named, action=Action.NONE,
+    remedy="Remove the name from the 127.0.1.1 line of /etc/hosts.",
     source="handbook 1.5: MPI, Slurm and etcd bind to what the name resolves to",
 )  # fmt: skip
 def os_own_name(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -49,17 +49,17 @@ def os_own_name(expected: Expected, document: Document) -> Iterator[Finding]:
     if any(address.startswith("127.") for address in found):
         yield fail(f"{expected.node} resolves to {' '.join(found)}")
     elif wanted and not wanted & set(found):
-        yield fail(f"{expected.node} resolves to {' '.join(found)}, declared are {' '.join(sorted(wanted))}")
+        yield fail(f"{expected.node} resolves to {' '.join(found)}, declared {' '.join(sorted(wanted))}")
     yield good(" ".join(found))
 
 
 @check(
     "os", "The clock is synchronised", reads=("clock",), needs=("clock",), limits=("clock_stratum",), action=Action.NONE,
-    remedy="chronyc sources; is a server reachable?", source="StackHPC alert ClockSkew: sync_status",
+    remedy="Run chronyc sources: is a server reachable?", source="StackHPC alert ClockSkew: sync_status",
 )  # fmt: skip
 def clock_synchronised(expected: Expected, document: Document) -> Iterator[Finding]:
     clock, most = document.clock, expected.limit("clock_stratum")
-    if expected.own_clock_stratum is not None:  # the head's own clock, or one that follows it
+    if expected.own_clock_stratum is not None:  # the head's clock is the reference, or follows it
         most = max(most, expected.own_clock_stratum + 2)
     if clock.leap != "Normal" or not 0 < clock.stratum < most:
         yield fail(f"stratum {clock.stratum}, {clock.leap}, reference {clock.reference or 'none'}")
@@ -67,8 +67,8 @@ def clock_synchronised(expected: Expected, document: Document) -> Iterator[Findi
 
 
 @check(
-    "os", "The clock is right", reads=("clock",), needs=("clock",), limits=("clock_offset_s", "clock_offset_fail_s"),
-    remedy="chronyc makestep while no job runs.", source="StackHPC alert ClockSkew; munge",
+    "os", "The clock offset is small", reads=("clock",), needs=("clock",), limits=("clock_offset_s", "clock_offset_fail_s"),
+    remedy="Run chronyc makestep while no job runs.", source="StackHPC alert ClockSkew; munge",
 )  # fmt: skip
 def clock_offset(expected: Expected, document: Document) -> Iterator[Finding]:
     off = document.clock.offset_s
@@ -80,20 +80,20 @@ def clock_offset(expected: Expected, document: Document) -> Iterator[Finding]:
 
 
 @check(
-    "os", "Few processes wait in the kernel", reads=("processes",), limits=("processes_waiting",), action=Action.NONE,
-    remedy="See what they wait for (/proc/PID/stack): storage, then the driver.", source="gcm: D-state processes",
+    "os", "Few processes are in state D", reads=("processes",), limits=("processes_waiting",), action=Action.NONE,
+    remedy="Find what they wait for (/proc/PID/stack): usually storage, else the driver.", source="gcm: D-state processes",
 )  # fmt: skip
 def processes_stuck(expected: Expected, document: Document) -> Iterator[Finding]:
     waiting, most = document.processes.waiting, expected.limit("processes_waiting")
     if len(waiting) > most:
         names = sorted({one.name for one in waiting})
-        yield fail(f"{len(waiting)} processes wait: {' '.join(names[:8])}")
+        yield fail(f"{len(waiting)} processes in state D: {' '.join(names[:8])}")
     yield good(f"{len(waiting)}")
 
 
 @check(
     "os", "Few processes are zombies", reads=("processes",), limits=("zombies",), action=Action.NONE,
-    remedy="Restart their parent.", source="gcm: zombie processes",
+    remedy="Restart their parent process.", source="gcm: zombie processes",
 )  # fmt: skip
 def processes_zombies(expected: Expected, document: Document) -> Iterator[Finding]:
     found, most = document.processes.zombies, expected.limit("zombies")
@@ -106,7 +106,7 @@ def processes_zombies(expected: Expected, document: Document) -> Iterator[Findin
 
 @check(
     "os", "No package is half installed", reads=("packages",), action=Action.NONE,
-    remedy="dpkg --configure -a; apt-get -f install.", source="dpkg status: everything is installed or not",
+    remedy="Run dpkg --configure -a, then apt-get -f install.", source="dpkg status: everything is installed or not",
 )  # fmt: skip
 def packages_whole(expected: Expected, document: Document) -> Iterator[Finding]:
     broken = document.packages.broken

@@ -15,7 +15,7 @@ from rackwright.health.registry import check, each
 from rackwright.health.verdict import Action, Finding, fail, good, unknown, warn
 from rackwright.status import Status
 
-CABLE = "Reseat or replace the cable or transceiver; then the switch port; then the NIC."
+CABLE = "Reseat or replace the cable or transceiver, then try another switch port, then replace the NIC."
 LINK_COUNTERS = {
     "symbol_error": ("ib_symbol_errors", HOUR),
     "link_error_recovery": ("ib_link_recoveries", HOUR),
@@ -32,8 +32,8 @@ FULL_MEMBER = 0x8000
 
 
 @check(
-    "fabric", "Every declared RDMA port is there", reads=("infiniband",), applies=scope.rdma, needs=("kernel-modules",), action=Action.REBOOT,
-    remedy="Reboot once; then reseat the NIC.", source="the declared SKU; gpud infiniband; ClusterMAX",
+    "fabric", "Every declared RDMA port is present", reads=("infiniband",), applies=scope.rdma, needs=("kernel-modules",), action=Action.REBOOT,
+    remedy="Reboot once, then reseat the NIC.", source="the declared SKU; gpud infiniband; ClusterMAX",
 )  # fmt: skip
 def rdma_ports(expected: Expected, document: Document) -> Iterator[Finding]:
     count = 0
@@ -77,7 +77,7 @@ def rdma_rate(expected: Expected, document: Document) -> Iterator[Finding]:
 
 
 def counted(document: Document, one: Port, counter: str, most: float, window: float) -> Finding | None:
-    """Judge the increase of a counter. A saturated one counts no more: it may be a year old."""
+    """Judge the increase of a counter. A saturated counter has stopped counting; its errors may be a year old."""
     counts = one.port.counters
     if counter not in counts:
         raise Unreadable(f"{one.label} does not count {counter}")
@@ -92,7 +92,7 @@ def counted(document: Document, one: Port, counter: str, most: float, window: fl
 
 
 @check(
-    "fabric", "RDMA links are clean", reads=("infiniband", "history"), applies=scope.rdma, needs=("kernel-modules",),
+    "fabric", "RDMA links have few errors", reads=("infiniband", "history"), applies=scope.rdma, needs=("kernel-modules",),
     limits=tuple(limit for limit, _ in LINK_COUNTERS.values()), remedy=CABLE,
     source="InfiniBand: bit error rate of 1e-12; NVIDIA NVSentinel, NIC health monitor",
 )  # fmt: skip
@@ -106,7 +106,7 @@ def rdma_link_errors(expected: Expected, document: Document) -> Iterator[Finding
 
 
 @check(
-    "fabric", "RDMA ports receive what was sent", reads=("infiniband", "history"), applies=scope.rdma, needs=("kernel-modules",),
+    "fabric", "RDMA ports receive few bad packets", reads=("infiniband", "history"), applies=scope.rdma, needs=("kernel-modules",),
     limits=("ib_receive_errors",), remedy=CABLE, source="ai-infrastructure-on-azure ib_link_validation",
 )  # fmt: skip
 def rdma_traffic_errors(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -116,8 +116,8 @@ def rdma_traffic_errors(expected: Expected, document: Document) -> Iterator[Find
 
 
 @check(
-    "fabric", "RDMA ports discard little", reads=("infiniband", "history"), applies=scope.rdma, needs=("kernel-modules",), action=Action.NONE,
-    limits=("ib_transmit_discards",), remedy="Look for congestion on the fabric and for a receiver that stalls.",
+    "fabric", "RDMA ports discard few packets", reads=("infiniband", "history"), applies=scope.rdma, needs=("kernel-modules",), action=Action.NONE,
+    limits=("ib_transmit_discards",), remedy="Look for fabric congestion and for a receiver that stalls.",
     source="ai-infrastructure-on-azure ib_link_validation",
 )  # fmt: skip
 def rdma_discards(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -129,8 +129,8 @@ def rdma_discards(expected: Expected, document: Document) -> Iterator[Finding]:
 
 
 @check(
-    "fabric", "Every InfiniBand port knows the subnet manager", reads=("infiniband",), applies=scope.infiniband, needs=("kernel-modules",),
-    remedy="Is a subnet manager running (`sminfo`)? Then the cable.", source="InfiniBand: LID and SM LID are assigned by the SM",
+    "fabric", "Every InfiniBand port has a LID and a subnet manager", reads=("infiniband",), applies=scope.infiniband, needs=("kernel-modules",),
+    remedy="Check that a subnet manager runs (`sminfo`), then check the cable.", source="InfiniBand: LID and SM LID are assigned by the SM",
 )  # fmt: skip
 def ib_subnet(expected: Expected, document: Document) -> Iterator[Finding]:
     def judge(one: Port) -> Finding | None:
@@ -143,7 +143,7 @@ def ib_subnet(expected: Expected, document: Document) -> Iterator[Finding]:
 
 @check(
     "fabric", "Every InfiniBand port is a full member of its partition", reads=("infiniband",), applies=scope.infiniband, needs=("kernel-modules",),
-    remedy="Correct partitions.conf of the subnet manager.", source="ai-infrastructure-on-azure; ClusterMAX PKey",
+    remedy="Correct the subnet manager's partitions.conf.", source="ai-infrastructure-on-azure; ClusterMAX PKey",
 )  # fmt: skip
 def ib_pkeys(expected: Expected, document: Document) -> Iterator[Finding]:
     wanted = {int(key, 16) for key in expected.pkeys}
@@ -154,21 +154,23 @@ def ib_pkeys(expected: Expected, document: Document) -> Iterator[Finding]:
         if missing:
             return fail(f"{one.label} lacks partition key " + ", ".join(f"0x{key:04x}" for key in missing))
         if not any(key & FULL_MEMBER for key in there):
-            return fail(f"{one.label} is a full member of no partition: {' '.join(one.port.pkeys) or 'none'}")
+            return fail(
+                f"{one.label} is not a full member of any partition; partition keys: {' '.join(one.port.pkeys) or 'none'}"
+            )
         return None
 
     yield from each(declared.ports(expected, document, "infiniband"), judge, "full members")
 
 
 @check(
-    "fabric", "Every RDMA device has its own GUID", reads=("infiniband",), applies=scope.rdma, needs=("kernel-modules",),
+    "fabric", "Every RDMA device has a unique GUID", reads=("infiniband",), applies=scope.rdma, needs=("kernel-modules",),
     remedy="Burn the NIC's GUID again (mstflint) or replace it.", source="InfiniBand: GUIDs are unique in a subnet",
 )  # fmt: skip
 def rdma_guids(expected: Expected, document: Document) -> Iterator[Finding]:
     guids = [(device.node_guid, device.name) for device in declared.devices(expected, document)]
     for guid, device in guids:
         if not re.fullmatch("[0-9a-f]{4}(:[0-9a-f]{4}){3}", guid):
-            yield unknown(f"{device} shows a GUID that is none: {guid}")
+            yield unknown(f"{device} has an invalid GUID: {guid}")
         elif not guid.replace(":", "").strip("0"):
             yield fail(f"{device} has no GUID")
         elif [other for other, _ in guids].count(guid) > 1:
@@ -178,7 +180,7 @@ def rdma_guids(expected: Expected, document: Document) -> Iterator[Finding]:
 
 @check(
     "fabric", "Every RoCE port has a RoCE v2 address", reads=("infiniband",), applies=scope.roce, needs=("kernel-modules",),
-    remedy="Give the interface its address again; NCCL needs the GID.", source="NCCL: NCCL_IB_GID_INDEX, RoCE v2",
+    remedy="Restore the interface's address; NCCL needs the GID.", source="NCCL: NCCL_IB_GID_INDEX, RoCE v2",
 )  # fmt: skip
 def roce_gids(expected: Expected, document: Document) -> Iterator[Finding]:
     def judge(one: Port) -> Finding | None:
@@ -193,7 +195,7 @@ def roce_gids(expected: Expected, document: Document) -> Iterator[Finding]:
 
 
 @check(
-    "fabric", "Equal RDMA devices run one firmware, the declared one if any is", reads=("infiniband",), applies=scope.rdma, needs=("kernel-modules",),
+    "fabric", "RDMA devices of a board type run one firmware version, the declared one if the site declares it", reads=("infiniband",), applies=scope.rdma, needs=("kernel-modules",),
     action=Action.NONE, remedy="Update the firmware (mstflint), then reset the NIC or reboot.",
     source="imbue cluster-health: flint firmware; ClusterMAX minimum versions",
 )  # fmt: skip
@@ -204,7 +206,7 @@ def rdma_firmware(expected: Expected, document: Document) -> Iterator[Finding]:
     for board, there in sorted(versions.items()):
         wanted = expected.nic_firmware.get(board)
         if wanted is not None and there != {wanted}:
-            yield fail(f"{board} runs {' '.join(sorted(there))}, declared is {wanted}")
+            yield fail(f"{board} runs {' '.join(sorted(there))}, declared {wanted}")
         elif len(there) > 1:
-            yield fail(f"{board} runs different firmware: {' '.join(sorted(there))}")
+            yield fail(f"{board} runs mixed firmware: {' '.join(sorted(there))}")
     yield good("; ".join(f"{board} {' '.join(there)}" for board, there in sorted(versions.items())))

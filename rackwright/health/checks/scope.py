@@ -1,4 +1,4 @@
-"""Of which nodes a claim is made, by declaration alone."""
+"""Which nodes a check applies to, decided from the declaration alone."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ def page_retirement(expected: Expected) -> bool:
 
 
 def row_remapping(expected: Expected) -> bool:
-    """Ampere and later; also GPUs of which the SKU does not tell the architecture."""
+    """Ampere and later; also GPUs whose SKU does not declare the architecture."""
     return gpus(expected) and expected.the_gpus().architecture not in OLD
 
 
 def recovery_action(expected: Expected) -> bool:
-    """All: older drivers tell `reset required`, newer ones a recovery action."""
+    """All: older drivers report `reset required`, newer ones a recovery action."""
     return gpus(expected)
 
 
 def nvlink(expected: Expected) -> bool:
-    """GPUs with NVLink; also GPUs of which the SKU does not tell."""
+    """GPUs with NVLink; also GPUs whose SKU does not declare it."""
     return gpus(expected) and expected.the_gpus().nvlinks != 0
 
 
 def hbm(expected: Expected) -> bool:
-    """Boards with NVLink carry stacked memory with its own sensor and map all of it into BAR1."""
+    """Boards with NVLink have HBM with its own sensor and map all of it into BAR1."""
     return expected.gpus is not None and bool(expected.gpus.nvlinks)
 
 
@@ -61,7 +61,7 @@ def nvswitch(expected: Expected) -> bool:
 
 
 def fabric_state(expected: Expected) -> bool:
-    """From Hopper on the driver tells the state of the NVLink fabric."""
+    """From Hopper on the driver reports the state of the NVLink fabric."""
     return nvswitch(expected) and expected.the_gpus().architecture in HOPPER_ON
 
 
@@ -76,12 +76,12 @@ def imex(expected: Expected) -> bool:
 
 
 def mig(expected: Expected) -> bool:
-    """GPUs that are declared to be divided."""
+    """GPUs that are declared with MIG instances."""
     return expected.gpus is not None and bool(expected.gpus.mig)
 
 
 def gsp(expected: Expected) -> bool:
-    """From Turing on GPUs run a firmware that comes with the driver."""
+    """From Turing on GPUs run GSP firmware that comes with the driver."""
     return gpus(expected) and expected.the_gpus().architecture != "volta"
 
 

@@ -1,4 +1,4 @@
-"""Services: those the declaration asks for, and those that must not run."""
+"""Services: those that are declared, and those that must not run."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ IMEX = "nvidia-imex.service"
 SLURMD = "slurmd.service"
 SUBNET_MANAGER = "opensm.service"
 OURS = (PERSISTENCE, FABRIC_MANAGER, IMEX, SLURMD)
-"""Units with a check of their own."""
+"""Units that have a separate check."""
 PASSING = ("activating", "deactivating")
-"""A unit that is restarted is each of them for a moment."""
+"""A unit passes through these states while it restarts."""
 
 
 def asked_for(expected: Expected) -> list[str]:
-    """The units the probe must tell of."""
+    """The units that the probe must report."""
     found = {*expected.services, SUBNET_MANAGER}
     found |= {PERSISTENCE} if scope.gpus(expected) else set()
     found |= {FABRIC_MANAGER} if scope.fabricmanager(expected) else set()
@@ -38,7 +38,7 @@ def unit(document: Document, name: str) -> Unit:
     for one in document.services.units:
         if one.name == name:
             return one
-    raise Unreadable(f"the probe was not asked for {name}")
+    raise Unreadable(f"the probe did not query {name}")
 
 
 def must_run(document: Document, name: str) -> Iterator[Finding]:
@@ -58,22 +58,22 @@ def some_services(expected: Expected) -> bool:
 
 @check(
     "services", "Every declared service runs", reads=("services",), applies=some_services,
-    remedy="systemctl status and journalctl -u say why not.", source="the cluster file and the site's options",
+    remedy="Run systemctl status and journalctl -u for the reason.", source="the cluster file and the site's options",
 )  # fmt: skip
 def services_active(expected: Expected, document: Document) -> Iterator[Finding]:
     def judge(name: str) -> Finding | None:
         one = unit(document, name)
         if one.active in ("active", "reloading"):
             return None
-        told = f"{name} is {one.active}"
-        return unknown(told) if one.active in PASSING else fail(told)
+        evidence = f"{name} is {one.active}"
+        return unknown(evidence) if one.active in PASSING else fail(evidence)
 
     yield from each(expected.services, judge, f"{len(expected.services)} services")
 
 
 @check(
     "services", "Every declared service starts at boot", reads=("services",), applies=some_services, action=Action.NONE,
-    remedy="systemctl enable.", source="PEERS pains: services dead after a reboot",
+    remedy="Run systemctl enable.", source="PEERS pains: services dead after a reboot",
 )  # fmt: skip
 def services_enabled(expected: Expected, document: Document) -> Iterator[Finding]:
     def judge(name: str) -> Finding | None:
@@ -86,8 +86,8 @@ def services_enabled(expected: Expected, document: Document) -> Iterator[Finding
 
 
 @check(
-    "services", "No service restarts again and again", reads=("services", "history"), action=Action.NONE, limits=("service_restarts",), applies=some_services,
-    remedy="journalctl -u says what ends it.", source="systemd NRestarts",
+    "services", "No service keeps restarting", reads=("services", "history"), action=Action.NONE, limits=("service_restarts",), applies=some_services,
+    remedy="Run journalctl -u to see why it stops.", source="systemd NRestarts",
 )  # fmt: skip
 def services_steady(expected: Expected, document: Document) -> Iterator[Finding]:
     most = expected.limit("service_restarts")
@@ -101,7 +101,7 @@ def services_steady(expected: Expected, document: Document) -> Iterator[Finding]
 
 @check(
     "services", "No unit has failed", reads=("services",), action=Action.NONE,
-    remedy="systemctl status; systemctl reset-failed once it is understood.", source="StackHPC alert: systemd unit failed",
+    remedy="Run systemctl status; once the cause is fixed, systemctl reset-failed.", source="StackHPC alert: systemd unit failed",
 )  # fmt: skip
 def services_failed(expected: Expected, document: Document) -> Iterator[Finding]:
     failed = document.services.failed
@@ -112,7 +112,7 @@ def services_failed(expected: Expected, document: Document) -> Iterator[Finding]
 
 @check(
     "services", "nvidia-persistenced runs", reads=("services",), needs=("kernel-modules",), applies=scope.gpus,
-    action=Action.NONE, remedy="systemctl enable --now nvidia-persistenced.", source="NVIDIA driver persistence; Azure images",
+    action=Action.NONE, remedy="Run systemctl enable --now nvidia-persistenced.", source="NVIDIA driver persistence; Azure images",
 )  # fmt: skip
 def persistenced_active(expected: Expected, document: Document) -> Iterator[Finding]:
     yield from must_run(document, PERSISTENCE)
@@ -120,7 +120,7 @@ def persistenced_active(expected: Expected, document: Document) -> Iterator[Find
 
 @check(
     "services", "fabricmanager runs", reads=("services",), needs=("kernel-modules",), applies=scope.fabricmanager,
-    remedy="journalctl -u nvidia-fabricmanager; its version must be the driver's.",
+    remedy="Run journalctl -u nvidia-fabricmanager; its version must match the driver's.",
     source="NVIDIA fabric manager user guide; gpud fabric-manager",
 )  # fmt: skip
 def fabricmanager_active(expected: Expected, document: Document) -> Iterator[Finding]:
@@ -142,7 +142,7 @@ def runs_slurmd(expected: Expected) -> bool:
 
 @check(
     "services", "slurmd runs", reads=("services",), applies=runs_slurmd,
-    remedy="journalctl -u slurmd; `slurmd -C` against slurm.conf.", source="the cluster file",
+    remedy="Run journalctl -u slurmd, and compare `slurmd -C` with slurm.conf.", source="the cluster file",
 )  # fmt: skip
 def slurmd_active(expected: Expected, document: Document) -> Iterator[Finding]:
     yield from must_run(document, SLURMD)
@@ -154,7 +154,7 @@ def slurmd_and_rdma(expected: Expected) -> bool:
 
 @check(
     "services", "Jobs may lock memory for RDMA", reads=("services",), applies=slurmd_and_rdma, action=Action.NONE,
-    remedy="LimitMEMLOCK=infinity in slurmd.service, restart slurmd.", source="Slurm's own slurmd.service; OCI limits",
+    remedy="Set LimitMEMLOCK=infinity in slurmd.service and restart slurmd.", source="Slurm's own slurmd.service; OCI limits",
 )  # fmt: skip
 def slurmd_memlock(expected: Expected, document: Document) -> Iterator[Finding]:
     found = unit(document, SLURMD).memlock
@@ -169,7 +169,7 @@ def no_subnet_manager(expected: Expected) -> bool:
 
 @check(
     "services", "No subnet manager runs on this node", reads=("services",), applies=no_subnet_manager, action=Action.NONE,
-    remedy="systemctl disable --now opensm: a compute node must not rule the fabric.", source="ClusterMAX security",
+    remedy="Run systemctl disable --now opensm: a compute node must not manage the fabric.", source="ClusterMAX security",
 )  # fmt: skip
 def opensm_absent(expected: Expected, document: Document) -> Iterator[Finding]:
     one = unit(document, SUBNET_MANAGER)

@@ -1,4 +1,4 @@
-"""What a pass found, as far as it concerns the scheduler."""
+"""The findings of a pass that concern the scheduler."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ACTIONS = {check.id: check.action for check in all_checks()}
 
 
 class Outcome(Enum):
-    """What a pass came to."""
+    """The outcome of a pass."""
 
     CLEAN = "clean"
     UNKNOWN = "unknown"
@@ -25,20 +25,20 @@ class Outcome(Enum):
 
 @dataclass(frozen=True)
 class Found:
-    """A verdict as far as it concerns the scheduler."""
+    """The part of a verdict that concerns the scheduler."""
 
     outcome: Outcome
     results: tuple[HealthResult, ...] = ()
-    """Those that decide: what is bad, or what is not known."""
+    """The results that decide: failures, else unknowns."""
 
     @property
     def action(self) -> Action:
-        """The hardest that is asked for."""
+        """The hardest action of any result."""
         return max((one.action for one in self.results), key=lambda one: one.rank, default=Action.NONE)
 
     @property
     def checks(self) -> tuple[str, ...]:
-        """The checks that decide, each once, the hardest first."""
+        """The deciding checks, each once, hardest action first."""
         return tuple(dict.fromkeys(one.check for one in self.results)) or ("nothing",)
 
     @property
@@ -49,13 +49,13 @@ class Found:
 
     @property
     def listed(self) -> str:
-        """The checks, as many as fit into a line."""
+        """The names of the checks, as many as fit on a line."""
         checks = ",".join(self.checks)
         return checks if len(checks) <= 80 else checks[:80].rpartition(",")[0] + ",..."
 
     @property
     def evidence(self) -> str:
-        """What the first of them saw."""
+        """The evidence of the first result."""
         return self.results[0].evidence if self.results else "no check ran"
 
 
@@ -66,7 +66,7 @@ def printable(text: str) -> str:
 
 
 def found_in(results: Sequence[HealthResult]) -> Found:
-    """What the results mean for jobs: those of checks that never drain mean nothing."""
+    """What the results mean for jobs; checks that never drain are ignored."""
     bad = [one for one in results if one.status is Status.FAIL and one.action.rank >= Action.DRAIN.rank]
     if bad:
         ranked = sorted(bad, key=lambda one: -one.action.rank)
@@ -78,5 +78,5 @@ def found_in(results: Sequence[HealthResult]) -> Found:
 
 
 def may_drain(result: HealthResult) -> bool:
-    """Whether a failure of this check would take the node out of service; an unknown check may."""
+    """Whether a failure of this check would take the node out of service; True for an unknown check."""
     return _ACTIONS.get(result.check, Action.DRAIN).rank >= Action.DRAIN.rank

@@ -1,13 +1,13 @@
-"""One look at the node. What is cheap is read each time; a query of the GPUs is kept and used again.
+"""Reads the node. Cheap sections are read each time; a GPU query is cached and reused.
 
 `nvidia-smi -q -x` takes seconds on a node with eight busy GPUs and disturbs the job that runs there. The
 scheduler's health check queries the GPUs while no job runs, and an epilog after each job. A prolog and a
-health check beside a job use what was kept, unless
+health check beside a job use the cached query, unless
 
-- it is older than the site allows, or of another boot, driver or set of GPUs: it is then queried anew;
-- a check fails on it: nothing is held against a node that was not seen just now.
+- it is older than the site allows, or from another boot, driver or set of GPUs: the GPUs are then queried again;
+- a check fails on it: a stale reading never counts against a node.
 
-The kernel's log, where a GPU that fails is reported first, is read each time.
+The kernel log, where a failing GPU shows up first, is read each time.
 """
 
 from __future__ import annotations
@@ -34,29 +34,29 @@ from rackwright.status import Status
 QUERIED = ("gpus", "nvlink")
 """Sections that need nvidia-smi."""
 COUNTED = ("pci", "network", "cpu")
-"""Sections that no pass judges: their error counters are kept, so that `rackwright health` can judge an increase."""
+"""Sections that no pass judges: their error counters are saved so that `rackwright health` can judge an increase."""
 CHEAP = tuple(name for name in FAST if name not in QUERIED)
 GPUS = "/proc/driver/nvidia/gpus"
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True)
 class Looked:
-    """What one look saw."""
+    """The result of one look."""
 
     results: tuple[HealthResult, ...]
     document: dict[str, Any]
     gpus_at: float | None
-    """When the GPUs were queried; None: they never were."""
+    """When the GPUs were queried; None: never."""
     queried: bool
-    """They were queried now."""
+    """Whether they were queried just now."""
 
     @property
     def read_now(self) -> dict[str, Any]:
-        """The document without what was kept."""
+        """The document without cached sections."""
         sections = self.document["sections"]
         if not self.queried:
-            sections = {name: told for name, told in sections.items() if name not in QUERIED}
+            sections = {name: data for name, data in sections.items() if name not in QUERIED}
         return {**self.document, "sections": sections}
 
 
@@ -65,9 +65,9 @@ class Kept:
     """The last query of the GPUs."""
 
     gpus: str
-    """Boot, driver and GPUs that were queried."""
+    """Boot, driver and GPUs at the time of the query."""
     sections: dict[str, Any]
-    """For each section when it was read, and what the probe reported."""
+    """By section: when it was read (`at`), and the probe's report (`section`)."""
 
     @property
     def at(self) -> float:
@@ -75,8 +75,9 @@ class Kept:
         return min(float(one["at"]) for one in self.sections.values())
 
     @property
-    def told(self) -> dict[str, Any]:
-        return {name: one["told"] for name, one in self.sections.items()}
+    def documents(self) -> dict[str, Any]:
+        """Each section as the probe reported it, by name."""
+        return {name: one["section"] for name, one in self.sections.items()}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Kept | None:
@@ -84,7 +85,7 @@ class Kept:
         try:
             sections = {name: data["sections"][name] for name in QUERIED}
             kept = cls(str(data["gpus"]), sections)
-            return kept if data["version"] == VERSION and kept.at > 0 and kept.told else None
+            return kept if data["version"] == VERSION and kept.at > 0 and kept.documents else None
         except (KeyError, TypeError, ValueError):
             return None
 
@@ -94,7 +95,7 @@ class Kept:
 
 
 def present(source: Source) -> str:
-    """Boot, driver and GPUs as the kernel has them, without nvidia-smi."""
+    """Boot, driver and GPUs as the kernel reports them, without nvidia-smi."""
     boot = source.maybe("/proc/sys/kernel/random/boot_id") or ""
     driver = (source.maybe("/proc/driver/nvidia/version") or "").partition("\n")[0]
     gpus = [f"{name} {_vendor(source, name)}" for name in source.names(GPUS)]
@@ -102,7 +103,7 @@ def present(source: Source) -> str:
 
 
 def _vendor(source: Source, address: str) -> str:
-    """The first bytes of its configuration space: all ones where it has fallen off the bus."""
+    """The first bytes of its configuration space: all ones if it has fallen off the bus."""
     try:
         return source.data(f"/sys/bus/pci/devices/{address}/config", 0, 2).hex()
     except Unavailable:
@@ -110,19 +111,19 @@ def _vendor(source: Source, address: str) -> str:
 
 
 def newer(kept: Kept | None, gpus: str, sections: dict[str, Any], at: float) -> Kept | None:
-    """What is kept after a query: a section that gave no answer does not replace one that did."""
+    """The cache after a query: a section that could not be read does not replace one that was."""
     if not all(name in sections for name in QUERIED):
         return kept
-    found = {name: {"at": round(at, 3), "told": sections[name]} for name in QUERIED}
+    found = {name: {"at": round(at, 3), "section": sections[name]} for name in QUERIED}
     if kept is not None and kept.gpus == gpus:
         for name, one in kept.sections.items():
-            if one["told"].get("ok") is True and sections[name].get("ok") is not True:
+            if one["section"].get("ok") is True and sections[name].get("ok") is not True:
                 found[name] = one
     return Kept(gpus, found)
 
 
 class Looker:
-    """Looks at the node that `source` is."""
+    """Reads and judges the node behind `source`."""
 
     def __init__(self, source: Source, policy: Policy, expected: Expected, kept: Kept | None) -> None:
         self._source, self._policy, self._expected = source, policy, expected
@@ -138,9 +139,9 @@ class Looker:
         confirm: bool,
         set_back: float = 0.0,
     ) -> Looked:
-        """`confirm`: a failure that was kept is looked at again before it counts.
+        """`confirm`: a failure on cached data is queried again before it counts.
 
-        `set_back`: by how many seconds the clock was since `log_since` was kept; the kernel's log is not judged then.
+        `set_back`: seconds by which the clock was set back since `log_since` was saved; if any, the kernel log is not judged.
         """
         usable = self._usable()
         query = mode in ("epilog", "show", "again") or not usable or (mode == "check" and not busy())
@@ -153,7 +154,7 @@ class Looker:
         if query:
             self._keep(document)
         elif self.kept is not None:
-            document["sections"].update(self.kept.told)
+            document["sections"].update(self.kept.documents)
         results = judge(self._expected, document)
         if not query and confirm and _fails_on_queried(results):
             fresh = self._probe(QUERIED, self._policy.probe_seconds, log_since)
@@ -171,7 +172,7 @@ class Looker:
 
     def _usable(self) -> bool:
         kept = self.kept
-        if kept is None or kept.gpus != self._present or kept.told["gpus"].get("ok") is not True:
+        if kept is None or kept.gpus != self._present or kept.documents["gpus"].get("ok") is not True:
             return False
         return 0 <= self._source.now() - kept.at <= self._policy.busy_query_hours * 3600
 
@@ -207,14 +208,14 @@ def _fails_on_queried(results: Sequence[HealthResult]) -> bool:
 
 
 def _dated(result: HealthResult, minutes: float) -> HealthResult:
-    """Evidence that is not of now says so."""
+    """The result with the age of its data, if the data was cached."""
     if result.status not in (Status.FAIL, Status.UNKNOWN, Status.WARN) or not _reads_queried(result):
         return result
     return replace(result, evidence=f"{result.evidence} (queried {minutes:.0f} min ago)")
 
 
 def command_lines(source: Source) -> Iterator[str]:
-    """Of every process, read as they are asked for."""
+    """Command lines of all processes, read lazily."""
     for name in source.names("/proc"):
         if name.isdigit():
             yield (source.maybe(f"/proc/{name}/cmdline") or "").replace("\0", " ").strip()

@@ -5,10 +5,10 @@
     health-check epilog       after a job: a pass that drains but does not count as a clean one
     health-check show         print the verdict; changes nothing. 0 clean, 3 failed, 4 UNKNOWN
 
-A prolog that fails makes Slurm requeue the job and drain the node. We drain it first, with a reason
-that says what is wrong, so that the drain is ours to lift. Past the share of nodes that may be
-drained a prolog lets jobs start, as refusing them would drain the node after all. Any other exit
-status than 3 lets the job start as well: a program that breaks says nothing about the node.
+A prolog that fails makes Slurm requeue the job and drain the node. The health check drains it first, with a reason
+that names the fault, so that it may lift the drain later. If too many nodes are drained already, the prolog lets jobs
+start, because refusing them would drain the node after all. Any exit status other than 3 lets the job start too: a
+program that crashes proves nothing about the node.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ REFUSED = 3
 
 
 class Guard:
-    """This node: its two files, its memory, and what it finds. `root` stands for / in tests."""
+    """This node: its two files, its memory and its findings. Tests set `root` in place of /."""
 
     def __init__(
         self, root: str = "", manager: ManagerOnNode | None = None, source: Source | None = None
@@ -76,13 +76,13 @@ class Guard:
         self._looker: Looker | None = None
 
     def off(self) -> dict[str, str]:
-        """The kill switches of this node: name of a check, or `all`, and the reason."""
+        """The kill switches of this node: the reason by check name, or `all`."""
         return self._files.switches()
 
     def look(self, mode: str, memory: Memory, back: float = 0.0) -> Looked:
-        """One look at the node, judged. `back`: by how many seconds the clock was set back since it was resumed."""
+        """Look at the node and judge it. `back`: seconds by which the clock was set back since the last resume."""
         if self.expected is None:
-            claim, why = "This node knows what it should be", self.why_blind or ""
+            claim, why = "The node can read its own declaration", self.why_blind or ""
             blind = HealthResult(self.node, "declaration", claim, "os", Status.UNKNOWN, why)
             return Looked((blind,), {}, None, queried=False)
         off = self.off()
@@ -102,7 +102,7 @@ class Guard:
         return self.look("show", self._put_right(kept), resume_ahead(kept, self._source.now()))
 
     def memory(self) -> Memory:
-        """What was remembered; nothing where it was lost or damaged, which only makes us slower."""
+        """The saved memory; empty if it was lost or damaged, which only slows decisions down."""
         try:
             return Memory.from_json(self._files.mapping(places.MEMORY))
         except (OSError, ValueError, TypeError, AttributeError):
@@ -115,7 +115,7 @@ class Guard:
         looked = self.look(mode, early, resume_ahead(kept, self._source.now()))
         found = found_in(looked.results)
         if mode == "prolog" and found.outcome is Outcome.UNKNOWN and self.policy.unknown == "drain":
-            looked = self.look("again", early)  # with a longer time limit, as the node may be busy
+            looked = self.look("again", early)  # with a longer time limit: the node may be busy
             found = found_in(looked.results)
         with self._files.alone():
             memory = self._put_right(self.memory())
@@ -133,7 +133,7 @@ class Guard:
             decision = self._decide(counts, found)
             alert = decision.memory.alert or unknown_alert(self.policy, counts, found)
             if mode != "check" and alert is None and (memory.alert or "").startswith(UNKNOWN_FOR):
-                alert = memory.alert  # only a pass that counts ends the row
+                alert = memory.alert  # only a counting pass ends the streak
             decision = replace(decision, memory=replace(decision.memory, alert=alert))
             if alert is not None and topic(alert) != topic(memory.alert):
                 log(f"alert: {alert}", urgent=True)
@@ -143,7 +143,7 @@ class Guard:
         return found, decision
 
     def refuses(self, mode: str, found: Found, decision: Decision) -> bool:
-        """Whether the job that is about to start must not."""
+        """Whether to refuse the job that is about to start."""
         bad = against(self.policy, decision.memory, found) is not None
         return mode == "prolog" and bad and self.policy.act and not decision.past_share
 
@@ -160,7 +160,7 @@ class Guard:
         return memory
 
     def _basis(self, memory: Memory) -> str:
-        """What the checks were judged with. A driver that does not answer is taken for the one before."""
+        """What the checks were judged with. If the driver does not answer, the previous one is assumed."""
         declared = zlib.crc32(json.dumps(self._declared, sort_keys=True).encode())  # hashlib loads for 5 ms
         modules = os.path.abspath(__file__).rpartition("/rackwright/")[0].rpartition("/")[2]
         version = (self._source.maybe("/proc/driver/nvidia/version") or "").partition("\n")[0]
@@ -169,7 +169,7 @@ class Guard:
         return "|".join((f"{declared:08x}", modules, self._source.kernel_release(), driver.replace("|", " ")))
 
     def _excused(self, memory: Memory) -> Memory:
-        """Asked before the node is looked at, or a job that starts at once would meet the old complaints."""
+        """Runs before the look; otherwise a job that starts right after a resume would meet the old kernel errors."""
         memory = self._put_right(memory)
         if memory.drained:
             with suppress(NoAnswer):
@@ -180,7 +180,7 @@ class Guard:
         return put_right(memory, self._source.now(), *boot_of(self._source))
 
     def _decide(self, memory: Memory, found: Found) -> Decision:
-        """The decision, acted upon; a workload manager that does not answer leaves everything as it is."""
+        """Carry out the decision; if the workload manager does not answer, change nothing."""
         if not concerns_manager(self.policy, memory, found):
             return not_asked(self.policy, memory, found)
         bad = against(self.policy, memory, found)
@@ -189,16 +189,18 @@ class Guard:
             fresh = self.policy.act and bad is not None and not node.drained
             shares = self.manager.shares() if fresh else []
             decision = decide(self.policy, memory, found, node, shares, self._source.now())
-            if decision.action is GuardAction.DRAIN:  # killed right after, we would not know that it is ours
+            if (
+                decision.action is GuardAction.DRAIN
+            ):  # if killed right after this, the next pass could not know that the drain is its own
                 self._memorize(replace(memory, confirmed=False))
             reboots = decision.action is GuardAction.REBOOT
-            if reboots and not self._memorize(decision.memory):  # or it never counts
-                alert = f"not rebooted, as the reboot could not be recorded; {found.reason}"
+            if reboots and not self._memorize(decision.memory):  # otherwise it would never count
+                alert = f"not rebooted: the reboot could not be recorded; {found.reason}"
                 return Decision(GuardAction.KEEP, replace(memory, alert=alert), alert)
             self._act(decision)
             if decision.action is GuardAction.DRAIN and self.manager.one_too_many(self.policy.drain_percent):
                 self.manager.resume()
-                why = "drained and resumed at once, as others were drained at the same time"
+                why = "drained and resumed at once: too many other nodes were drained at the same time"
                 alert = f"{why}; {found.reason}"
                 memory = replace(memory, drained=False, alert=alert)
                 decision = Decision(GuardAction.KEEP, memory, alert, past_share=True)
@@ -245,8 +247,8 @@ def _policy(data: dict[str, Any]) -> Policy:
 
 
 def _no_check(node: str, name: str) -> HealthResult:
-    """A kill switch with a typing mistake switches nothing off, and says so."""
-    evidence = f"{places.DISABLED}/{name} names no check"
+    """A misspelt kill switch disables nothing and is reported."""
+    evidence = f"{places.DISABLED}/{name}: there is no health check {name}"
     return HealthResult(node, "kill-switch", "Every kill switch names a check", "os", Status.WARN, evidence)
 
 
@@ -276,7 +278,7 @@ def main(arguments: list[str]) -> None:
 
 
 def leave(status: int) -> None:
-    """At once: a thread of the probe that waits on a dead filesystem must not hold us."""
+    """Exit at once: a probe thread that waits on a dead filesystem must not block the exit."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)

@@ -1,4 +1,4 @@
-"""What the site wants, and what a node remembers from pass to pass."""
+"""The site's policy, and the memory that a node keeps between passes."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from rackwright.workload.states import NodeState
 
 @dataclass(frozen=True)
 class Policy:
-    """What the site wants; the defaults are the role's."""
+    """The site's policy; the defaults are the role's."""
 
     act: bool = False
     """Whether the node drains, reboots and refuses jobs, or only records what it would have done."""
     clean_passes: int = 3
     unknown: str = "alert"
-    """`alert` or `drain`: what is done about a node of which too little is known."""
+    """`alert` or `drain`: what to do with a node whose state stays UNKNOWN."""
     unknown_passes: int = 3
     drain_percent: float = 10.0
     reboots_a_day: int = 0
@@ -33,27 +33,27 @@ class Policy:
 
 @dataclass(frozen=True)
 class Memory:
-    """What a node remembers from pass to pass."""
+    """The memory that a node keeps between passes."""
 
     clean: int = 0
     """Clean passes in a row."""
     unknown: dict[str, int] = field(default_factory=dict)
-    """For each check that was UNKNOWN in the last pass, in how many passes in a row."""
+    """For each check that was UNKNOWN in the last pass: the number of consecutive UNKNOWN passes."""
     drained: bool = False
-    """We drained the node and have not resumed it."""
+    """The health check drained the node and has not resumed it."""
     confirmed: bool = False
-    """Since this memory began, the workload manager has said who drained the node, if anyone."""
+    """Whether the workload manager has reported the node's drain state since this memory began."""
     excused_until: float = 0.0
-    """Complaints of the kernel before this, seconds since the epoch, are not held against the node."""
+    """Kernel errors before this time, in seconds since the epoch, do not count against the node."""
     reboots: tuple[float, ...] = ()
     alert: str | None = None
-    """What an operator has to look at, because we may not act."""
+    """What an operator has to look at, because the health check may not act."""
     passed: tuple[str, ...] = ()
-    """Checks that have passed on this node with the same `basis`: those that can be answered here."""
+    """Checks that have passed on this node with the same `basis`, so they are known to work here."""
     basis: str = ""
-    """Declaration, modules, kernel and driver with which `passed` was collected."""
+    """Declaration, modules, kernel and driver for which `passed` was collected."""
     excused_boot: str = ""
-    """The boot in which `excused_until` was set, and its uptime then: the clock may be set back later."""
+    """The boot in which `excused_until` was set, and the uptime at that time, in case the clock is set back."""
     excused_uptime: float | None = None
 
     @classmethod
@@ -80,7 +80,7 @@ class Memory:
 def excused(
     memory: Memory, node: NodeState, now: float, boot: str = "", uptime: float | None = None
 ) -> Memory:
-    """The memory once a node that we drained was resumed by an operator, who has seen why."""
+    """The memory after an operator resumed a node that the health check had drained, knowing why."""
     if not memory.drained or node.drained or node.down:
         return memory
     return replace(
@@ -89,7 +89,7 @@ def excused(
 
 
 def counted(memory: Memory, found: Found) -> Memory:
-    """The memory after one more pass of the scheduler's health check."""
+    """The memory after another pass of the scheduler's health check."""
     unknown = found.checks if found.outcome is Outcome.UNKNOWN else ()
     return replace(
         memory,
@@ -99,12 +99,12 @@ def counted(memory: Memory, found: Found) -> Memory:
 
 
 def uncounted(memory: Memory, found: Found) -> Memory:
-    """The memory after a prolog or an epilog: it ends a row of clean passes and begins none."""
+    """The memory after a prolog or an epilog, which can end a streak of clean passes but not begin one."""
     return replace(memory, clean=memory.clean if found.outcome is Outcome.CLEAN else 0)
 
 
 def learned(memory: Memory, results: Sequence[HealthResult], basis: str) -> Memory:
-    """The memory with the checks that passed; it starts anew where another declaration or driver is judged."""
+    """The memory with the checks that passed; starts over when the declaration or the driver changes."""
     passed = {one.check for one in results if one.status is Status.PASS}
     passed -= {one.check for one in results if one.status is Status.UNKNOWN}
     if basis == memory.basis:
@@ -113,7 +113,7 @@ def learned(memory: Memory, results: Sequence[HealthResult], basis: str) -> Memo
 
 
 def lasting(policy: Policy, memory: Memory, found: Found) -> Found:
-    """What has not been known for several passes in a row; nothing where the outcome is another."""
+    """What has been unknown for several passes in a row; empty for any other outcome."""
     if found.outcome is not Outcome.UNKNOWN:
         return Found(Outcome.CLEAN)
     long = {check for check, passes in memory.unknown.items() if passes >= policy.unknown_passes}

@@ -11,9 +11,9 @@ _HELP = {
     "checks": "Results of the last pass by status.",
     "failed": "1 for each check that failed in the last pass.",
     "acts": "1 if the node acts on its verdict, 0 if it only observes.",
-    "would_drain": "1 for each check for which the node would be drained if it did not only observe.",
+    "would_drain": "1 for each check that would drain the node if it did not only observe.",
     "drained": "1 if this node is drained by its health check.",
-    "alert": "1 if the health check may not act and a human has to look.",
+    "alert": "1 if the health check may not act and an operator has to decide.",
     "clean_passes": "Clean passes in a row.",
     "reboots_24h": "Reboots in the last 24 h.",
     "gpu_query_timestamp_seconds": "When the GPUs were last queried with nvidia-smi.",
@@ -27,7 +27,7 @@ def _when(at: float | None) -> list[str]:
 
 
 def metrics(last: dict[str, Any]) -> str:
-    """The whole file, from what a pass left behind (`last.json`)."""
+    """The whole file, from the record of the last pass (`last.json`)."""
     memory, results = last["memory"], last["results"]
     counts = Counter(one["status"] for one in results)
     samples: dict[str, list[str]] = {

@@ -17,30 +17,30 @@ LOCK_SECONDS = 10.0
 
 
 class NodeFiles:
-    """Below `root`, which stands for / in tests."""
+    """Files below `root`; tests set it in place of /."""
 
     def __init__(self, root: str = "") -> None:
         self._root = root
 
     def mapping(self, path: str) -> dict[str, Any]:
-        """A JSON object; OSError, ValueError or TypeError for anything else."""
+        """The JSON object in a file; raises OSError, ValueError or TypeError for anything else."""
         with open(self._root + path, encoding="utf-8") as handle:
             data = json.load(handle)
         if not isinstance(data, dict):
-            raise TypeError(f"{path} holds no mapping")
+            raise TypeError(f"{path} is not a JSON object")
         return data
 
     def maybe(self, path: str) -> dict[str, Any]:
-        """A JSON object; empty where it is lost or damaged."""
+        """The JSON object in a file; empty if it is missing or damaged."""
         try:
             return self.mapping(path)
         except (OSError, ValueError, TypeError):
             return {}
 
     def keep(self, path: str, text: str, mode: int = 0o600) -> bool:
-        """The whole file, on the disk; where it cannot be (a full one), none: an old one would mislead.
+        """Write the whole file and sync it; if that fails (disk full), remove it, because an old file would mislead.
 
-        Only in a folder that root alone may write: elsewhere a planted link would choose the file.
+        Writes only into a folder that root alone may write: elsewhere a planted link could redirect the write.
         """
         folder, _, name = (self._root + path).rpartition("/")
         try:
@@ -51,10 +51,10 @@ class NodeFiles:
             return False
 
     def link(self, folder: str, target: str) -> None:
-        """A link to a file of ours in a folder that may be another user's: nothing in it is opened or followed."""
+        """Link to a file of the health check in a folder that another user may own: opens and follows nothing in it."""
         name = target.rpartition("/")[2]
         there = self._root + folder
-        with suppress(OSError):  # no such folder, or its owner does not want the link: not our trouble
+        with suppress(OSError):  # the folder is missing, or its owner removed the link: nothing to do
             at = os.open(there, os.O_RDONLY | os.O_DIRECTORY)
             try:
                 if not _links_of_others(there) and _target(name, at) != target:
@@ -66,7 +66,7 @@ class NodeFiles:
                 os.close(at)
 
     def switches(self) -> dict[str, str]:
-        """The kill switches of this node: name of a check, or `all`, and the reason."""
+        """The kill switches of this node: the reason by check name, or `all`."""
         folder, found = self._root + places.DISABLED, {}
         with suppress(OSError):
             for name in sorted(os.listdir(folder)):
@@ -77,9 +77,9 @@ class NodeFiles:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """No other pass of this node decides meanwhile; after a while it is not waited for."""
+        """Lock against other passes on this node; stops waiting after a while."""
         with ExitStack() as stack:
-            with suppress(OSError):  # on a full disk: better two passes at once than none
+            with suppress(OSError):  # disk full: two concurrent passes are better than none
                 os.makedirs(self._root + places.STATE, mode=0o700, exist_ok=True)
                 handle = stack.enter_context(open(f"{self._root}{places.STATE}/lock", "w", encoding="utf-8"))
                 _wait_for(handle)
@@ -88,7 +88,7 @@ class NodeFiles:
 
 @contextmanager
 def _own_folder(path: str) -> Iterator[int]:
-    """A handle of a folder that belongs to us and that no other user may write; OSError for any other."""
+    """A descriptor of a folder that root owns and no other user may write; raises OSError for any other folder."""
     at = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         found = os.fstat(at)
@@ -102,7 +102,7 @@ def _own_folder(path: str) -> Iterator[int]:
 def _replaced(at: int, name: str, text: str, mode: int) -> bool:
     new = f"{name}.new"
     try:
-        with suppress(FileNotFoundError):  # of a pass that was killed
+        with suppress(FileNotFoundError):  # left by a pass that was killed
             os.unlink(new, dir_fd=at)
         made = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=at)
         with open(made, "w", encoding="utf-8") as handle:
@@ -120,7 +120,7 @@ def _replaced(at: int, name: str, text: str, mode: int) -> bool:
 
 
 def _links_of_others(path: str) -> bool:
-    """Whether another user could have made one of the links on the way, e.g. to a folder owned by root."""
+    """Whether another user could have made one of the links in the path, e.g. to a folder owned by root."""
     while path not in ("", "/"):
         above = os.path.dirname(path)
         if os.path.islink(path):

@@ -1,19 +1,19 @@
-"""Whether this node is drained, resumed, rebooted or left alone: one pure function of what is known.
+"""Decides whether to drain, resume, reboot or leave this node, as one pure function.
 
 Rules, each with the failure it prevents:
 
 - A site that has not seen the verdicts yet only observes (`act: false`): nothing is drained, rebooted or
-  refused. A drain that we made earlier is still lifted, or switching over would leave the node stranded.
-- A node that another user or tool took out of service is left alone, whatever is found on it.
-- A node is resumed only if its reason is ours, and only after several clean passes in a row.
-- UNKNOWN is not a pass: it ends a row of clean ones. Once it lasts it raises an alert. It drains only if the
-  site wants that, and only by a check that has passed on this node before: a driver that does not print a
-  field, or a tool that was never installed, must not drain a healthy fleet.
+  refused. An earlier drain by the health check is still lifted, or switching over would leave the node stranded.
+- A node that another user or tool took out of service is left alone, even if checks fail.
+- A node is resumed only if the health check set its reason, and only after several clean passes in a row.
+- UNKNOWN is not a pass: it ends a streak of clean passes. If it persists it raises an alert. It drains only if the
+  site opts in, and only for a check that has passed on this node before: a driver that does not print a field, or
+  a tool that was never installed, must not drain a healthy fleet.
 - No more than a share of each group of nodes (Slurm: a partition) is ever drained by health checks.
-  Past it they are more likely wrong than the nodes, and an alert is raised instead.
-- A reboot happens on a node that is drained by us and empty, a few times a day at most.
-- Whoever resumes a node that we drained has seen why: complaints of the kernel before that moment
-  are no longer held against it. What still is wrong drains it again.
+  Beyond that the checks are more likely wrong than the nodes, and an alert is raised instead.
+- A node is rebooted only if the health check drained it and it is empty, a few times a day at most.
+- An operator who resumes a node drained by the health check has seen the reason: kernel errors before that time
+  no longer count against it. A fault that persists drains it again.
 """
 
 from __future__ import annotations
@@ -29,34 +29,34 @@ from rackwright.workload.states import HEALTH_PREFIX, DrainShare, NodeState
 
 DAY_SECONDS = 86400.0
 UNKNOWN_FOR = "UNKNOWN in "
-"""Begins an alert about what is not known."""
+"""Prefix of an alert about unknown results."""
 
 
 class GuardAction(Enum):
-    """What is done."""
+    """The action."""
 
     KEEP = "keep"
     DRAIN = "drain"
     REASON = "reason"
-    """Drained by us already; only the reason is renewed."""
+    """Already drained by the health check; only the reason is updated."""
     RESUME = "resume"
     REBOOT = "reboot"
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What is done, what is remembered, and why."""
+    """The action, the new memory, and the reason."""
 
     action: GuardAction
     memory: Memory
     why: str
     reason: str = ""
     past_share: bool = False
-    """Not drained although it should be: too many nodes are."""
+    """The node should be drained but is not, because too many nodes are."""
 
 
 def against(policy: Policy, memory: Memory, found: Found) -> Found | None:
-    """What keeps jobs away from the node if the site acts on it; None for a node that is in order."""
+    """What keeps jobs off the node if the site acts on it; None for a healthy node."""
     if found.outcome is Outcome.BAD:
         return found
     if policy.unknown == "drain":
@@ -67,7 +67,7 @@ def against(policy: Policy, memory: Memory, found: Found) -> Found | None:
 
 
 def unknown_alert(policy: Policy, memory: Memory, found: Found) -> str | None:
-    """What an operator has to look at because nothing was known for several passes."""
+    """What an operator has to look at because it was UNKNOWN for several passes."""
     unknown = lasting(policy, memory, found)
     if unknown.outcome is not Outcome.UNKNOWN:
         return None
@@ -75,21 +75,21 @@ def unknown_alert(policy: Policy, memory: Memory, found: Found) -> str | None:
 
 
 def topic(alert: str | None) -> str | None:
-    """What an alert is about; the rest may change from pass to pass."""
+    """The subject of an alert; the rest may change from pass to pass."""
     return alert.partition(":")[0] if alert is not None else None
 
 
 def concerns_manager(policy: Policy, memory: Memory, found: Found) -> bool:
-    """Whether the workload manager has to be asked at all: a healthy fleet sends it nothing.
+    """Whether to query the workload manager at all: a healthy fleet sends it no requests.
 
-    A row of clean passes asks once too: memory may have been lost while the node was drained.
+    A streak of clean passes queries it once too, in case the memory was lost while the node was drained.
     """
     lost = found.outcome is Outcome.CLEAN and memory.clean >= policy.clean_passes and not memory.confirmed
     return (policy.act and against(policy, memory, found) is not None) or memory.drained or lost
 
 
 def not_asked(policy: Policy, memory: Memory, found: Found) -> Decision:
-    """The decision where the workload manager need not be asked."""
+    """The decision when the workload manager need not be queried."""
     bad = against(policy, memory, found)
     why = f"would drain: {bad.reason}" if bad is not None else found.outcome.value
     return Decision(GuardAction.KEEP, replace(memory, alert=None), why)
@@ -98,12 +98,14 @@ def not_asked(policy: Policy, memory: Memory, found: Found) -> Decision:
 def decide(
     policy: Policy, memory: Memory, found: Found, node: NodeState, shares: Sequence[DrainShare], now: float
 ) -> Decision:
-    """What to do about this node. `memory` has counted this pass; `shares` are its groups'."""
+    """Decide what to do with this node. `memory` includes this pass; `shares` are those of its groups."""
     memory = replace(memory, confirmed=True)
     if node.drained and not node.drained_by_health:
         left = replace(memory, drained=False, alert=None)
         return Decision(
-            GuardAction.KEEP, left, f"not ours: {node.reason or 'no reason'} [{node.by or 'unknown user'}]"
+            GuardAction.KEEP,
+            left,
+            f"drained by others: {node.reason or 'no reason'} [{node.by or 'unknown user'}]",
         )
     bad = against(policy, memory, found)
     if bad is not None and policy.act:
@@ -122,15 +124,15 @@ def decide(
 def _against(
     policy: Policy, memory: Memory, found: Found, node: NodeState, shares: Sequence[DrainShare], now: float
 ) -> Decision:
-    """A condemned node that is ours or in service."""
+    """Decide for a failed node that is in service or drained by the health check."""
     if node.drained_by_health:
         return _drained(policy, replace(memory, drained=True, alert=None), found, node, now)
     if node.down:
-        return Decision(GuardAction.KEEP, replace(memory, alert=None), "down already")
+        return Decision(GuardAction.KEEP, replace(memory, alert=None), "already down")
     full = [share for share in shares if share.drained + 1 > share.allowed(policy.drain_percent)]
     if full:
         full_groups = "; ".join(
-            f"{share.drained} of {share.nodes} nodes of {share.group} are drained by health checks, "
+            f"{share.drained} of {share.nodes} nodes of {share.group} are already drained by health checks, at most "
             f"{share.allowed(policy.drain_percent)} may be"
             for share in full
         )
@@ -140,11 +142,11 @@ def _against(
 
 
 def _drained(policy: Policy, memory: Memory, found: Found, node: NodeState, now: float) -> Decision:
-    """A condemned node that we have drained before: rebooted where that helps, its reason kept true."""
+    """Decide for a failed node that the health check drained: reboot it if that may help, and update its reason."""
     if found.action is Action.REBOOT and found.outcome is Outcome.BAD and policy.reboots_a_day:
         recent = tuple(at for at in memory.reboots if now - at < DAY_SECONDS)
         if len(recent) >= policy.reboots_a_day:
-            alert = f"{len(recent)} reboots in 24 h did not help: {found.reason[len(HEALTH_PREFIX) :]}"
+            alert = f"{len(recent)} reboots within 24 h did not help: {found.reason[len(HEALTH_PREFIX) :]}"
             return Decision(GuardAction.KEEP, replace(memory, reboots=recent, alert=alert), alert)
         if not node.busy and not node.rebooting:
             booted = replace(memory, reboots=(*recent, now))
@@ -156,9 +158,9 @@ def _drained(policy: Policy, memory: Memory, found: Found, node: NodeState, now:
             )
     if found.outcome is Outcome.BAD and _checks(node.reason) != _checks(found.reason):
         return Decision(GuardAction.REASON, memory, found.reason, found.reason)
-    return Decision(GuardAction.KEEP, memory, "drained by us already")
+    return Decision(GuardAction.KEEP, memory, "already drained by the health check")
 
 
 def _checks(reason: str) -> str:
-    """What a reason is about; numbers in its evidence may change from pass to pass."""
+    """The subject of a reason; numbers in its evidence may change from pass to pass."""
     return reason[len(HEALTH_PREFIX) :].partition(":")[0]

@@ -1,4 +1,4 @@
-"""What a pass leaves behind for the passes to come and for operators; the memory itself is kept by the guard."""
+"""What a pass saves for later passes and for operators; the guard itself saves the memory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def observed(files: NodeFiles) -> Would | None:
 
 
 def observe(files: NodeFiles, policy: Policy, found: Found, memory: Memory, at: float) -> Would:
-    """The record after one more pass; the first pass of an episode says so in the log."""
+    """The record after another pass; the first pass of an episode is logged."""
     before, bad = observed(files), against(policy, memory, found)
     recovered = found.outcome is Outcome.CLEAN and memory.clean >= policy.clean_passes
     would = recorded(before, policy.act, bad, recovered, round(at, 3))
@@ -38,7 +38,7 @@ def observe(files: NodeFiles, policy: Policy, found: Found, memory: Memory, at: 
 
 
 def keep_readings(files: NodeFiles, mode: str, looked: Looked, kept: Kept | None) -> None:
-    """The query of the GPUs, and the error counters that later passes compare theirs with."""
+    """Save the GPU query and the error counters that later passes compare with."""
     if looked.queried and kept is not None:
         files.keep(places.GPUS, json.dumps(kept.to_json()))
     if mode != "prolog" and looked.document:
@@ -52,7 +52,7 @@ def keep_readings(files: NodeFiles, mode: str, looked: Looked, kept: Kept | None
 def keep_verdict(
     files: NodeFiles, policy: Policy, looked: Looked, found: Found, decision: Decision, more: dict[str, Any]
 ) -> None:
-    """The last verdict, what was done about it and why, and the metrics."""
+    """Save the last verdict, the action and its reason, and the metrics."""
     last = {
         "version": 1,
         "outcome": found.outcome.value,

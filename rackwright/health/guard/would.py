@@ -1,7 +1,7 @@
-"""What a node would have been drained for while it only observes: episodes, each with its length.
+"""Records what would have drained a node while it only observes: episodes, each with its length.
 
-An episode begins with the first pass that would drain the node and ends, as a drain would, after a row of
-clean passes. It covers what the verdict would have cost, not only the moments at which a check failed.
+An episode begins with the first pass that would drain the node and ends, as a drain would, after a streak of
+clean passes. It covers the whole outage, not only the moments at which a check failed.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ KEPT_SECONDS = 30 * 86400.0
 VERSION = 1
 PASSES_MAX = 10**9
 CHECKS_MAX = 300
-"""More than there are checks."""
+"""Larger than the number of checks."""
 
 
 @dataclass(frozen=True)
 class Episode:
-    """One time for which the node would have been out of service."""
+    """One period for which the node would have been out of service."""
 
     since: float
     last: float
-    """When a pass would last have drained it."""
+    """The last pass that would have drained it."""
     passes: int
     """How many passes would have drained it."""
     checks: tuple[str, ...]
     action: str
     reason: str
     until: float | None = None
-    """When it would have been resumed; None: not yet."""
+    """When it would have been resumed; None: still open."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Would:
 
     acts: bool
     since: float
-    """Since when the node observes without acting, or acts."""
+    """Since when the node has been observing, or acting."""
     at: float
     """The last pass."""
     current: Episode | None = None
@@ -68,7 +68,7 @@ class Would:
             or not isinstance(data["past"], (list, tuple))
             or len(data["past"]) > KEPT
         ):
-            raise ValueError("its members are of other types, or too many")
+            raise ValueError("its members have the wrong type, or there are too many")
         current = data["current"]
         return cls(
             data["acts"],
@@ -84,7 +84,7 @@ def _episode(data: dict[str, Any]) -> Episode:
     if type(passes) is not int or not 0 <= passes < PASSES_MAX or not isinstance(checks, (list, tuple)):
         raise ValueError("an episode has no number of passes, or no checks")
     if not all(isinstance(one, str) for one in (*checks, *words)):
-        raise ValueError("an episode's words are not texts")
+        raise ValueError("an episode has a field that is not text")
     return Episode(
         since=time_of(data["since"]),
         last=time_of(data["last"]),
@@ -97,7 +97,7 @@ def _episode(data: dict[str, Any]) -> Episode:
 
 
 def recorded(would: Would | None, acts: bool, bad: Found | None, recovered: bool, at: float) -> Would:
-    """The record after one more pass. `bad`: what would drain the node; `recovered`: it would be resumed."""
+    """The record after another pass. `bad`: what would drain the node; `recovered`: it would be resumed."""
     if would is None or would.acts is not acts:
         past = would.past if would is not None else ()
         if would is not None and would.current is not None:
@@ -115,7 +115,7 @@ def recorded(would: Would | None, acts: bool, bad: Found | None, recovered: bool
 
 
 def _not_after(episode: Episode, at: float) -> Episode:
-    """The episode without times that are ahead: the clock was set back since."""
+    """The episode without future times, after the clock was set back."""
     until = min(episode.until, at) if episode.until is not None else None
     return replace(episode, since=min(episode.since, at), last=min(episode.last, at), until=until)
 

@@ -1,1 +1,1 @@
-"""What runs on a node and reads it: standard library only, Python 3.9 or newer, sent as one text."""
+"""The probe that reads a node: standard library only, Python 3.9 or newer, sent to the node as one text."""

@@ -12,7 +12,7 @@ NO_PAGES = "No bad pages found."
 
 
 def gpus(source: Source, request: dict[str, Any]) -> dict[str, Any]:
-    """What every GPU is, and the limits its board sets."""
+    """The identity of every GPU and the limits of its board."""
     return {"gpus": [what_it_is(entry) for entry in ask(source, "static")]}
 
 
@@ -22,7 +22,7 @@ def metrics(source: Source, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def bad_pages(source: Source, request: dict[str, Any]) -> dict[str, Any]:
-    """How many pages of its memory every GPU has retired, is about to retire, and could not retire."""
+    """By GPU: the number of memory pages that are retired, pending, and could not be retired."""
     return {
         "gpus": [
             {
@@ -37,7 +37,7 @@ def bad_pages(source: Source, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def topology(source: Source, request: dict[str, Any]) -> dict[str, Any]:
-    """Over which kind of link every GPU reaches every other."""
+    """The kind of link between each pair of GPUs."""
     return {
         "gpus": [
             {
@@ -63,17 +63,17 @@ def ask(source: Source, command: str) -> list[dict[str, Any]]:
 
 
 def entries(text: str, command: str) -> list[dict[str, Any]]:
-    """Read `amd-smi COMMAND --json`; Unavailable when it is not that.
+    """Read `amd-smi COMMAND --json`; raises Unavailable for other output.
 
     Warnings may precede the JSON, and CPUs are listed beside the GPUs where the amd_hsmp driver is loaded.
     """
     lines = text.splitlines(keepends=True)
     first = next((at for at, line in enumerate(lines) if line[:1] in ("[", "{")), len(lines))
     try:
-        told, _ = json.JSONDecoder().raw_decode("".join(lines[first:]))
+        parsed, _ = json.JSONDecoder().raw_decode("".join(lines[first:]))
     except ValueError as error:
         raise Unavailable(f"`amd-smi {command} --json` did not print JSON: {error}") from None
-    listed = told.get("gpu_data", [told]) if isinstance(told, dict) else told
+    listed = parsed.get("gpu_data", [parsed]) if isinstance(parsed, dict) else parsed
     found = [entry for entry in objects(listed) if type(entry.get("gpu")) is int]
     if not found:
         raise Unavailable(f"`amd-smi {command} --json` lists no GPU")
@@ -114,7 +114,7 @@ def measured(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def pages(value: Any) -> int | None:  # noqa: ANN401
-    """How many pages are listed; amd-smi prints one page as an object instead of a list."""
+    """The number of listed pages; amd-smi prints a single page as an object instead of a list."""
     if value == NO_PAGES:
         return 0
     return len(objects([value] if isinstance(value, dict) else value)) or None
@@ -125,13 +125,13 @@ def objects(value: Any) -> list[dict[str, Any]]:  # noqa: ANN401
 
 
 def part(entry: dict[str, Any], name: str) -> dict[str, Any]:
-    """A group of fields; empty where amd-smi prints N/A for all of it."""
+    """A group of fields; empty if amd-smi prints N/A for the whole group."""
     value = entry.get(name)
     return value if isinstance(value, dict) else {}
 
 
 def figure(value: Any) -> Any:  # noqa: ANN401 - a number or None
-    """A number, with or without its unit beside it."""
+    """A number, with or without a unit."""
     if isinstance(value, dict):
         value = value.get("value")
     if isinstance(value, str):

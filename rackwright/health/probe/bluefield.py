@@ -25,7 +25,7 @@ NOW, NEXT = "Current", "Next Boot"
 
 
 def bluefields(source: Source, request: dict[str, Any]) -> dict[str, Any]:
-    """Every BlueField-3 card with the number of its ports; no tool where neither is installed."""
+    """Every BlueField-3 card with its number of ports; `tool` is None if neither tool is installed."""
     tool = next((name for name in TOOLS if source.exists(f"/usr/bin/{name}")), None)
     ports: dict[str, list[str]] = {}
     names = source.names(DEVICES)
@@ -54,16 +54,16 @@ def bluefields(source: Source, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def card(source: Source, tool: str | None, functions: list[str]) -> dict[str, Any]:
-    """One card, asked by its first function; why its mode could not be read, where it could not."""
-    told: dict[str, Any] = {"address": functions[0], "ports": len(functions)}
-    told.update(why=None, mode=None, next_mode=None)
+    """One card, queried at its first function; `why` is the reason if its mode could not be read."""
+    fields: dict[str, Any] = {"address": functions[0], "ports": len(functions)}
+    fields.update(why=None, mode=None, next_mode=None)
     if tool is None:
-        return told
+        return fields
     try:
         text = source.run([tool, "-e", "-d", functions[0], "q", MODEL, ENGINE], SECONDS)
-        return {**told, **parse(text)}
+        return {**fields, **parse(text)}
     except Unavailable as error:
-        return {**told, "why": str(error)}
+        return {**fields, "why": str(error)}
 
 
 def parse(text: str) -> dict[str, str]:
@@ -85,7 +85,7 @@ def parse(text: str) -> dict[str, str]:
 
 
 def mode(engine: str, model: str) -> str:
-    """The mode of these two values."""
+    """The mode that these two settings make."""
     if engine == "DISABLED(1)":
         return "nic"
     if engine == "ENABLED(0)" and model == "EMBEDDED_CPU(1)":

@@ -1,7 +1,7 @@
-"""What the node's BMC knows, asked in-band by ipmitool: sensors, event log, power draw, faults of the chassis.
+"""Queries the node's BMC in-band with ipmitool: sensors, event log, power draw, chassis faults.
 
-A BMC answers one question after the other and takes seconds, so what is short comes first and each question has its
-own limit. A missing device or ipmitool is not an error: not every node can reach a BMC.
+A BMC answers one query at a time and takes seconds, so short queries come first and each has a separate time limit.
+A missing device or ipmitool is not an error: not every node can reach a BMC.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ DEVICES = ("/dev/ipmi0", "/dev/ipmi/0", "/dev/ipmidev/0")
 SHORT_SECONDS = 3.0
 LOG_SECONDS = 8.0
 SENSORS_SECONDS = 15.0
-"""ipmitool reads every sensor's description first, one by one."""
+"""Long, because ipmitool first reads the description of each sensor, one by one."""
 NEWEST = 256
 SENSORS_MAX = 1000
 FAULTS = ("Power Overload", "Main Power Fault", "Power Control Fault", "Drive Fault", "Cooling/Fan Fault")
@@ -31,48 +31,48 @@ _STATE = re.compile(r"[a-z]{2,3}")
 
 
 def bmc(source: Source, request: dict[str, Any]) -> dict[str, Any]:
-    """All that is asked of it. What one question does not answer costs itself alone, but for the first."""
+    """All queries to the BMC. Only a failure of the first one ends the rest."""
     device = next((path for path in DEVICES if source.exists(path)), None)
     tool = "ipmitool" if source.exists(TOOL) else None
-    told: dict[str, Any] = {"tool": tool, "device": device, "why": None, "firmware": None, "maker": None}
-    told["uptime_s"] = number(source.maybe("/proc/uptime"))
+    answers: dict[str, Any] = {"tool": tool, "device": device, "why": None, "firmware": None, "maker": None}
+    answers["uptime_s"] = number(source.maybe("/proc/uptime"))
     if tool is None or device is None:
-        return told
+        return answers
 
     def ask(words: str, seconds: float) -> str:
         return source.run([tool, *words.split()], patience(request, seconds))
 
     try:
-        told.update(parse_controller(ask("mc info", SHORT_SECONDS)))
+        answers.update(parse_controller(ask("mc info", SHORT_SECONDS)))
     except Unavailable as error:
-        return {**told, "why": str(error)}
-    log = _part(told, "log", lambda: parse_log(ask("sel info", SHORT_SECONDS)))
-    _part(told, "clock", lambda: seconds_of(ask("sel time get", SHORT_SECONDS)))
-    _part(told, "faults", lambda: parse_chassis(ask("chassis status", SHORT_SECONDS)))
-    _part(told, "power", lambda: _power(ask))
-    _part(told, "events", lambda: _events(ask, log))
-    _part(told, "sensors", lambda: parse_sensors(ask("sdr elist", SENSORS_SECONDS)))
-    return told
+        return {**answers, "why": str(error)}
+    log = _part(answers, "log", lambda: parse_log(ask("sel info", SHORT_SECONDS)))
+    _part(answers, "clock", lambda: seconds_of(ask("sel time get", SHORT_SECONDS)))
+    _part(answers, "faults", lambda: parse_chassis(ask("chassis status", SHORT_SECONDS)))
+    _part(answers, "power", lambda: _power(ask))
+    _part(answers, "events", lambda: _events(ask, log))
+    _part(answers, "sensors", lambda: parse_sensors(ask("sdr elist", SENSORS_SECONDS)))
+    return answers
 
 
-def _part(told: dict[str, Any], name: str, read: Callable[[], Any]) -> Any:  # noqa: ANN401
-    """One answer, or why there is none as `NAME_why`."""
-    told[name], told[name + "_why"] = None, None
+def _part(answers: dict[str, Any], name: str, read: Callable[[], Any]) -> Any:  # noqa: ANN401
+    """Store one answer, or the reason for its absence as `NAME_why`."""
+    answers[name], answers[name + "_why"] = None, None
     try:
-        told[name] = read()
+        answers[name] = read()
     except Unavailable as error:
-        told[name + "_why"] = str(error)
-    return told[name]
+        answers[name + "_why"] = str(error)
+    return answers[name]
 
 
 def parse_controller(text: str) -> dict[str, Any]:
     """Read `mc info`."""
     found = pairs(text, ":")
     if "Device Available" not in found:
-        raise Unavailable("`ipmitool mc info` does not say whether the BMC is available")
+        raise Unavailable("`ipmitool mc info` does not report whether the BMC is available")
     if found["Device Available"] != "yes":
         raise Unavailable(
-            "the BMC reports that it is not available: it starts, or its firmware is being updated"
+            "the BMC reports that it is not available: it is starting, or its firmware is being updated"
         )
     return {
         "firmware": found.get("Firmware Revision") or None,
@@ -81,11 +81,11 @@ def parse_controller(text: str) -> dict[str, Any]:
 
 
 def parse_log(text: str) -> dict[str, Any]:
-    """Read `sel info`: how full the event log is; None where the BMC does not say how large it is."""
+    """Read `sel info`: how full the event log is; None if the BMC does not report its size."""
     found = pairs(text, ":")
     entries = integer(found.get("Entries"))
     if entries is None or "Percent Used" not in found or found.get("Overflow") not in ("true", "false"):
-        raise Unavailable("`ipmitool sel info` does not tell entries, percent used and overflow")
+        raise Unavailable("`ipmitool sel info` lacks entries, percent used or overflow")
     percent = integer(found["Percent Used"].rstrip("%"))
     return {"entries": entries, "percent": percent, "overflow": found["Overflow"] == "true"}
 
@@ -95,7 +95,7 @@ def parse_chassis(text: str) -> list[str]:
     found = pairs(text, ":")
     missing = [name for name in FAULTS if found.get(name) not in ("true", "false")]
     if missing:
-        raise Unavailable(f"`ipmitool chassis status` does not tell {', '.join(missing)}")
+        raise Unavailable(f"`ipmitool chassis status` lacks {', '.join(missing)}")
     return [name for name in FAULTS if found[name] == "true"]
 
 
@@ -120,7 +120,7 @@ def parse_power(text: str) -> dict[str, Any]:
 
 
 def _events(ask: Callable[[str, float], str], log: dict[str, Any] | None) -> list[dict[str, Any]]:
-    """The newest entries. `sel list`, as `elist` looks up each sensor, which takes long."""
+    """The newest entries. Uses `sel list`, because `elist` looks up each sensor and is slow."""
     entries = log["entries"] if log is not None else None
     if entries == 0:
         return []
@@ -132,7 +132,7 @@ def _events(ask: Callable[[str, float], str], log: dict[str, Any] | None) -> lis
 
 
 def parse_events(text: str) -> list[dict[str, Any]]:
-    """Read `sel list` or `sel elist`, the oldest first. OEM records say nothing that can be read."""
+    """Read `sel list` or `sel elist`, the oldest first. OEM records cannot be decoded."""
     found = []
     for line in text.splitlines():
         fields = [field.strip() for field in line.split("|")]
@@ -168,7 +168,7 @@ def seconds_of(text: str) -> float | None:
 
 
 def parse_sensors(text: str) -> list[dict[str, Any]]:
-    """Read `sdr elist`, or the shorter `sdr list`; those that have no reading are left out."""
+    """Read `sdr elist`, or the shorter `sdr list`; sensors without a reading are left out."""
     found, lines = [], 0
     for line in text.splitlines():
         fields = [field.strip() for field in line.split("|")]

@@ -1,4 +1,4 @@
-"""DCGM: what its host engine watches, and the kept result of a diagnostic."""
+"""DCGM: the host engine's health watches, and the saved result of a diagnostic."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROOTS = ("DCGM Diagnostic", "DCGM GPU Diagnostic")
 
 
 def dcgm(source: Source, request: dict[str, Any]) -> dict[str, Any]:
-    """What the health watches of the host engine found; `dcgm` in the request is the address it listens on."""
+    """Results of the host engine's health watches; `dcgm` in the request is its address."""
     engine = request.get("dcgm")
     if not engine:
         raise Unavailable("no role declares DCGM on this node")
@@ -23,7 +23,7 @@ def dcgm(source: Source, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def dcgm_diag(source: Source, request: dict[str, Any]) -> dict[str, Any]:
-    """The result of `dcgmi diag -j` that the site keeps on the node; none where it keeps none."""
+    """The result of `dcgmi diag -j` that the site saved on the node; None if there is none."""
     if not source.exists(places.DIAG):
         return {"at": None, "results": []}
     return {"at": source.modified(places.DIAG), "results": parse_diag(source.text(places.DIAG))}
@@ -34,8 +34,8 @@ def parse_health(text: str) -> dict[str, Any]:
     body = _object(_json(text, "dcgmi health -c -j").get("body"))
     incidents = []
     for group, found in body.items():
-        for entity, told in _object(_object(found).get("children")).items():
-            errors = _object(_object(_object(told).get("children")).get("Errors"))
+        for entity, details in _object(_object(found).get("children")).items():
+            errors = _object(_object(_object(details).get("children")).get("Errors"))
             for system, error in _object(errors.get("children")).items():
                 lines = _object(error).get("overflow")
                 incidents.append(
@@ -53,8 +53,8 @@ def parse_health(text: str) -> dict[str, Any]:
 
 def parse_diag(text: str) -> list[dict[str, Any]]:
     """Read `dcgmi diag -r LEVEL -j` of DCGM 3 or 4: one entry for each test and entity."""
-    told = _json(text, "dcgmi diag -j")
-    root = next((_object(told[name]) for name in ROOTS if name in told), {})
+    parsed = _json(text, "dcgmi diag -j")
+    root = next((_object(parsed[name]) for name in ROOTS if name in parsed), {})
     if root.get("runtime_error"):
         raise Unavailable(f"dcgmi diag did not run: {str(root['runtime_error']).strip()[:300]}")
     results = [
@@ -68,33 +68,33 @@ def parse_diag(text: str) -> list[dict[str, Any]]:
     return results
 
 
-def _result(test: Any, told: dict[str, Any]) -> dict[str, Any]:  # noqa: ANN401
-    group, number = told.get("entity_group", "GPU"), told.get("entity_id")
+def _result(test: Any, result: dict[str, Any]) -> dict[str, Any]:  # noqa: ANN401
+    group, number = result.get("entity_group", "GPU"), result.get("entity_id")
     if number is None:
-        number = told.get("gpu_id", told.get("gpu_ids"))
-    warnings = [one if isinstance(one, dict) else {"warning": one} for one in _list(told.get("warnings"))]
+        number = result.get("gpu_id", result.get("gpu_ids"))
+    warnings = [one if isinstance(one, dict) else {"warning": one} for one in _list(result.get("warnings"))]
     severities = [one["error_severity"] for one in warnings if type(one.get("error_severity")) is int]
     return {
         "test": test,
         "entity": f"{group} {number}" if number is not None else "node",
-        "status": str(told.get("status")).lower(),
+        "status": str(result.get("status")).lower(),
         "severity": max(severities, key=_hardness, default=None),
         "text": "; ".join(str(one.get("warning")).strip() for one in warnings),
     }
 
 
 def _hardness(severity: int) -> int:
-    """DCGM's numbers are in order but for `configuration` (5)."""
+    """DCGM's severities ascend, except `configuration` (5)."""
     return 0 if severity == 5 else severity
 
 
 def _json(text: str, command: str) -> dict[str, Any]:
-    """The JSON object in what a command printed; notices may precede it."""
+    """The JSON object in a command's output; notices may precede it."""
     try:
-        told, _ = json.JSONDecoder().raw_decode(text[max(text.find("{"), 0) :])
+        parsed, _ = json.JSONDecoder().raw_decode(text[max(text.find("{"), 0) :])
     except ValueError as error:
         raise Unavailable(f"`{command}` did not print JSON: {error}") from None
-    return _object(told)
+    return _object(parsed)
 
 
 def _object(value: Any) -> dict[str, Any]:  # noqa: ANN401

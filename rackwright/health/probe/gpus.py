@@ -8,7 +8,7 @@ from typing import Any
 from rackwright.health.probe.source import NVIDIA_SMI_SECONDS, Source, Unavailable, number
 
 LOST = "GPU is lost"
-"""In place of a value, where the driver no longer reaches the GPU."""
+"""Printed in place of a value when the driver can no longer reach the GPU."""
 NOTHING = ("", "N/A", "[N/A]", "Requested functionality has been deprecated", "Unknown Error", LOST)
 REPAIRS = ("channel_repair_pending", "tpc_repair_pending", "unrepairable_memory")
 END = "</nvidia_smi_log>"
@@ -17,7 +17,7 @@ THROTTLES = ("clocks_event_reasons", "clocks_throttle_reasons")
 
 
 def gpus(source: Source, request: dict[str, Any]) -> dict[str, Any]:
-    """Every GPU nvidia-smi lists, and the driver behind it."""
+    """Every GPU that nvidia-smi lists, and the driver."""
     found = parse(query(source))
     if any(gpu["mig"]["current"] for gpu in found["gpus"]):
         profiles = parse_mig_list(source.run(["nvidia-smi", "-L"], NVIDIA_SMI_SECONDS))
@@ -29,20 +29,20 @@ def gpus(source: Source, request: dict[str, Any]) -> dict[str, Any]:
 def query(source: Source) -> str:
     """What `nvidia-smi -q -x` prints.
 
-    One GPU that is lost or has a corrupted InfoROM ends it with an error: the document is of the others.
+    If one GPU is lost or has a corrupted InfoROM, it exits with an error; the document then covers the others.
     """
     arguments = ["nvidia-smi", "-q", "-x"]
     status, out, err = source.start(arguments, NVIDIA_SMI_SECONDS)
     if status == 0 or END in out:
         return out + err
-    said = (err.strip() or out.strip() or "nothing").splitlines()[-1][:300]
-    raise Unavailable(f"`{' '.join(arguments)}` exited {status} saying: {said}")
+    printed = (err.strip() or out.strip() or "nothing").splitlines()[-1][:300]
+    raise Unavailable(f"`{' '.join(arguments)}` exited {status}: {printed}")
 
 
 def parse(text: str) -> dict[str, Any]:
-    """Read `nvidia-smi -q -x`, with what is printed around the document; Unavailable when it is not that."""
+    """Read `nvidia-smi -q -x` and the text around the document; raises Unavailable for other output."""
     try:
-        from xml.etree import ElementTree  # Debian's python3-minimal comes without it
+        from xml.etree import ElementTree  # missing from Debian's python3-minimal
     except ImportError:
         raise Unavailable("this Python cannot read XML: install python3, not python3-minimal") from None
     document, end, tail = text.partition(END)
@@ -52,7 +52,7 @@ def parse(text: str) -> dict[str, Any]:
     except ElementTree.ParseError as error:
         raise Unavailable(f"`nvidia-smi -q -x` did not print XML: {error}") from None
     if root.tag != "nvidia_smi_log":
-        raise Unavailable(f"`nvidia-smi -q -x` printed <{root.tag}>, no nvidia_smi_log")
+        raise Unavailable(f"`nvidia-smi -q -x` printed <{root.tag}>, not <nvidia_smi_log>")
     return from_root(root, head + tail)
 
 
@@ -72,7 +72,7 @@ def from_root(root: Any, tail: str = "") -> dict[str, Any]:  # noqa: ANN401 - an
 
 
 def words(node: Any, path: str) -> str | None:  # noqa: ANN401 - an Element
-    """The text at a path; None where it is absent or the driver says it has none."""
+    """The text at a path; None if it is absent or the driver reports no value."""
     found = node.find(path)
     text = (found.text or "").strip() if found is not None else ""
     return None if text in NOTHING or text.startswith("[Unknown") else text
@@ -85,7 +85,7 @@ def yes(node: Any, path: str, true: str, false: str) -> bool | None:  # noqa: AN
 
 
 def figure(node: Any, *paths: str) -> Any:  # noqa: ANN401 - a number or None
-    """The number at the first path that has one."""
+    """The number at the first path that has a number."""
     for path in paths:
         value = number(words(node, path))
         if value is not None:
@@ -161,7 +161,7 @@ def ecc(node: Any) -> dict[str, Any]:  # noqa: ANN401
         whole = figure(node, at + "sram_uncorrectable")
         if whole is None and None not in split:
             whole = sum(split)
-        told = {
+        figures = {
             "sram_uncorrectable": whole,
             "dram_uncorrectable": figure(node, at + "dram_uncorrectable"),
             "sram_correctable": figure(node, at + "sram_correctable"),
@@ -169,9 +169,9 @@ def ecc(node: Any) -> dict[str, Any]:  # noqa: ANN401
         }
         for bits, name in (("double_bit", "uncorrectable"), ("single_bit", "correctable")):
             dram, total = (figure(node, f"{at}{bits}/{part}") for part in ("device_memory", "total"))
-            if dram is not None and total is not None:  # Volta and before list every memory by itself
-                told.update({"dram_" + name: dram, "sram_" + name: total - dram})
-        return told
+            if dram is not None and total is not None:  # Volta and older list each memory separately
+                figures.update({"dram_" + name: dram, "sram_" + name: total - dram})
+        return figures
 
     return {
         "current": yes(node, "ecc_mode/current_ecc", "Enabled", "Disabled"),
@@ -215,7 +215,7 @@ def pcie(node: Any) -> dict[str, Any]:  # noqa: ANN401
 
 
 def temperature(node: Any) -> dict[str, Any]:  # noqa: ANN401
-    """Older boards name the temperature they slow down at, newer ones the margin to it."""
+    """Older boards report their slowdown temperature, newer ones the margin to it."""
     return {
         "gpu_c": figure(node, "temperature/gpu_temp"),
         "slowdown_c": figure(node, "temperature/gpu_temp_slow_threshold"),
@@ -228,7 +228,11 @@ def temperature(node: Any) -> dict[str, Any]:  # noqa: ANN401
 
 def power(node: Any) -> dict[str, Any]:  # noqa: ANN401
     new, old = "gpu_power_readings/", "power_readings/"
-    draw = ("average_power_draw", "power_draw", "instant_power_draw")  # an instant may exceed the limit
+    draw = (
+        "average_power_draw",
+        "power_draw",
+        "instant_power_draw",
+    )  # an instantaneous value may exceed the limit
     return {
         "draw_w": figure(node, *(new + name for name in draw), old + "power_draw"),
         "limit_w": figure(
@@ -248,7 +252,7 @@ def clocks(node: Any) -> dict[str, Any]:  # noqa: ANN401
 
 
 def throttle(node: Any) -> dict[str, bool | None]:  # noqa: ANN401
-    """Whether each reason holds the clocks down now; None for one the driver does not report."""
+    """Whether each reason holds the clocks down now; None for a reason that the driver does not report."""
     found: dict[str, bool | None] = {}
     for group in THROTTLES:
         for entry in node.findall(group + "/*"):
@@ -258,7 +262,7 @@ def throttle(node: Any) -> dict[str, bool | None]:  # noqa: ANN401
 
 
 def mig(node: Any) -> dict[str, Any]:  # noqa: ANN401
-    """`profiles` of a divided GPU are in another list, which `gpus` reads."""
+    """`profiles` of a GPU in MIG mode come from another list, which `gpus` reads."""
     current = yes(node, "mig_mode/current_mig", "Enabled", "Disabled")
     return {
         "current": current,

@@ -1,7 +1,7 @@
-"""Complaints in the kernel's log of the last day: read with their structured fields, put together, counted.
+"""Errors in the kernel log of the last day: read with their structured fields, grouped, counted.
 
-A fault can repeat itself thousands of times and push its own cause out of any window of lines. So
-equal complaints become one entry, with the first and the last time, how often, and in how many bursts.
+A fault can repeat thousands of times and push its cause out of any window of lines. So identical errors
+become one entry, with the first and last time, the count, and the number of bursts.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from rackwright.health.probe.source import Source, Unavailable, number, pairs, p
 DAY = 86400
 JOURNAL_SECONDS = 5.0
 ROUNDED_SECONDS = 1.0
-"""journalctl is asked for whole seconds."""
+"""journalctl takes whole seconds."""
 CLOCK_SET_SECONDS = 60.0
-"""By which the two times of a line differ where the clock was set since, and not only slewed."""
+"""Difference between the two times of a line from which the clock was set, not just slewed."""
 FIELDS = "MESSAGE,SYSLOG_FACILITY,_KERNEL_DEVICE"
 
 
@@ -32,11 +32,11 @@ class Line(NamedTuple):
     """Seconds since the epoch."""
     message: str
     device: str | None = None
-    """PCI address by the kernel's own structured field."""
+    """PCI address from the kernel's structured field."""
 
 
 def kernel_log(source: Source, request: dict[str, Any]) -> dict[str, Any]:
-    """What the kernel complained about: from the journal, else from its ring buffer."""
+    """Errors from the journal, else from the kernel's ring buffer."""
     since = max(source.now() - DAY, float(request.get("log_since") or 0))
     try:
         lines, where = from_journal(source, since, patience(request, JOURNAL_SECONDS)), "journalctl"
@@ -49,10 +49,10 @@ def kernel_log(source: Source, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def from_journal(source: Source, since: float, limit: float = JOURNAL_SECONDS) -> list[Line]:
-    """Every kernel line in the journal of this boot since then, without what programs wrote into it."""
+    """Every kernel line in the journal of this boot since then, without lines that programs wrote."""
     booted = boot_time(source)
     command = ["journalctl", "-k", "-b", "-q", "--no-pager", "-o", "json", f"--output-fields={FIELDS}"]
-    # --since goes by the stamps: it would hide lines of a clock that was behind, and a boot this young is wanted whole
+    # --since uses the journal's timestamps: with a clock that was behind it would hide lines of a recent boot
     is_young = booted is not None and booted >= since
     text = source.run(command if is_young else [*command, f"--since=@{since:.0f}"], limit)
     lines = []
@@ -64,28 +64,28 @@ def from_journal(source: Source, since: float, limit: float = JOURNAL_SECONDS) -
             device = entry.get("_KERNEL_DEVICE")
         except (ValueError, KeyError, TypeError, AttributeError):
             raise Unavailable(f"`journalctl -o json` printed something else: {line[:80]}") from None
-        if isinstance(message, list):  # bytes, where the message is no text
+        if isinstance(message, list):  # a list of bytes if the message is not text
             message = bytes(message).decode("utf-8", "replace")
         if message is not None and facility == "0" and at >= since - ROUNDED_SECONDS:
             lines.append(Line(at, message, pci_of(device)))
     if not lines and not source.run(
         ["journalctl", "-k", "-b", "-q", "--no-pager", "-n", "1", "-o", "cat"], limit
     ):
-        raise Unavailable("journalctl: no kernel line of this boot")  # then silence says nothing
+        raise Unavailable("journalctl: no kernel line of this boot")  # then silence proves nothing
     return lines
 
 
 def boot_time(source: Source) -> float | None:
-    """When the node was booted, by its clock now; None where it does not say."""
+    """Boot time by the current clock; None if the node does not report it."""
     uptime = number((source.maybe("/proc/uptime") or "").strip() or None)
     return source.now() - uptime if uptime is not None else None
 
 
 def steady(stamped: float, booted: float | None, monotonic: object) -> float:
-    """When a line was logged, by the clock as it is now.
+    """When a line was logged, by the current clock.
 
-    The journal stamps a line with the clock of that moment, which may have been set since; the time since boot, which
-    `journalctl -o json` always prints beside it (journalctl(1), __MONOTONIC_TIMESTAMP, read 2026-11-23), never is.
+    The journal stamps a line with the clock of that moment, which may have been set since; the time since boot is never
+    set, and `journalctl -o json` always prints it (journalctl(1), __MONOTONIC_TIMESTAMP, read 2026-11-23).
     """
     if booted is None or not isinstance(monotonic, str) or not re.fullmatch("[0-9]{1,18}", monotonic):
         return stamped
@@ -100,7 +100,7 @@ def pci_of(device: object) -> str | None:
 
 
 def from_kmsg(source: Source, since: float) -> list[Line]:
-    """Every record of the ring buffer since then; times reckoned from the uptime."""
+    """Every record of the ring buffer since then; times are derived from the uptime."""
     booted = source.now() - float(number(source.text("/proc/uptime")) or 0)
     lines = []
     records = source.kmsg()
@@ -119,15 +119,15 @@ def from_kmsg(source: Source, since: float) -> list[Line]:
 
 
 def unescaped(message: str) -> str:
-    """A message of /dev/kmsg without its escapes for what cannot be printed."""
+    """A message of /dev/kmsg with its escapes for non-printable bytes decoded."""
     return re.sub(r"\\x([0-9a-f]{2})", lambda found: chr(int(found.group(1), 16)), message)
 
 
 def sort_out(lines: Iterable[tuple[Any, ...]], around: Surroundings | None = None) -> dict[str, Any]:
-    """`entries` of the lines that are complaints, newest last, and `counts` of lines by kind.
+    """`entries` of the lines that are errors, newest last, and `counts` of lines by kind.
 
-    `lines` are (time, message) or (time, message, PCI address); `around` says what a device is and what
-    is mounted from a drive; both are unknown in a log that was captured alone.
+    `lines` are (time, message) or (time, message, PCI address); `around` has the kinds of devices and the mount points
+    of drives, which are unknown in a log that was captured alone.
     """
     events = Events(around or Surroundings())
     for line in lines:

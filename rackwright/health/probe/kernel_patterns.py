@@ -1,9 +1,9 @@
-"""What the kernel's complaints look like.
+"""Patterns of kernel errors.
 
-A kernel message is input that any user of the node has a hand in: program names and file names end up
-in it. Each pattern is therefore matched at the start of a message, spells out what the kernel itself
-prints there, and is longer than a program name (15 characters), so that `NAME[123]: segfault at ...` can
-never become one of them. Nothing here takes a word from the middle of a message.
+Users of the node influence kernel messages: program names and file names end up in them. Each pattern
+therefore matches at the start of a message, spells out the kernel's own text there, and is longer than a
+program name (15 characters), so that `NAME[123]: segfault at ...` can never match. No pattern takes text
+from the middle of a message.
 """
 
 from __future__ import annotations
@@ -76,18 +76,18 @@ PATTERNS: tuple[tuple[str, str], ...] = (
     ("link_down", rf"[\w-]+ (?P<pci>{ADDRESS})(?: |: )(?P<port>[\w.@-]+): (?:\w+: )?(?:[\w.-]+ )?(?:NIC )?[Ll]ink (?:is )?[Dd]own"),
     ("link_down", r"(?P<port>[\w.-]+): (?:NIC )?Link is Down"),
 )  # fmt: skip
-"""Kind and pattern, the first that matches decides; compiled when a line asks for them."""
+"""Kind and pattern; the first match wins. Patterns are compiled on first use."""
 
 _HINT = re.compile(
     r"NVRM: |nvidia-nvswitch|amdgpu |AER|PCIe |Hardware Error|EDAC |emory|watchdog|lockup|rcu|INFO: |BUG|Oops|fault"
     r"|nternal error|Unable to|opcode|divide|panic|I/O|nvme |EXT4|XFS|BTRFS|nfs: |Lustre|ink "
 )
 _PROCESS = re.compile(r".{0,16}\[\d+\]:? |.{0,16}\(\d+\): |process '|traps: |audit: |warning: `", re.DOTALL)
-"""Begins what the kernel reports of a process, with a name that its user has chosen."""
+"""Start of a kernel message about a process, with a name that its user has chosen."""
 
 
 def match(message: str) -> tuple[str, re.Match[str]] | None:
-    """The kind of complaint a message is; None for everything else the kernel says."""
+    """The kind of error in a message; None for any other message."""
     if not _HINT.search(message) or _PROCESS.match(message):
         return None
     for kind, pattern in PATTERNS:

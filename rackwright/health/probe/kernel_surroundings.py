@@ -1,4 +1,4 @@
-"""What a kernel message is about: what the device at a PCI address is, and what is mounted from a drive."""
+"""Context of a kernel message: the kind of the device at a PCI address, and the mount points of a drive."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ BLOCK = "/sys/class/block"
 GPU_CLASSES = ("0300", "0302", "0380", "1200")
 GPU_VENDORS = ("10de", "1002")
 DEPTH = 6
-"""Partition, md, LVM, encryption: no stack of block devices is higher."""
+"""Partition, md, LVM, encryption: the deepest usual stack of block devices."""
 
 
 class Sysfs(Surroundings):
-    """Asked of the node, and only when a complaint names a device."""
+    """Looked up on the node, only when an error names a device."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
         self._kinds: dict[str, tuple[str, str]] | None = None
 
     def device(self, address: str) -> str | None:
-        """gpu, nvswitch, rdma, nvme or other; of a bridge, what is behind it. None: not on the bus."""
+        """gpu, nvswitch, rdma, nvme or other; for a bridge, the kind of the device behind it. None: not on the bus."""
         if self._kinds is None:
             self._kinds = {name: self._one(name) for name in self._source.names(DEVICES)}
         address = address.lower()
@@ -50,7 +50,7 @@ class Sysfs(Surroundings):
         return {"0108": "nvme", "0604": "bridge"}.get(kind, "other"), path
 
     def mounts(self, device: str) -> list[str] | None:
-        """Where filesystems on a block device, or on what it is part of, are mounted."""
+        """Mount points of filesystems on a block device, or on an array or volume it is part of."""
         try:
             lines = self._source.text("/proc/self/mounts").splitlines()
         except Unavailable:

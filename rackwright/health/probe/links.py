@@ -15,7 +15,7 @@ AT_ONCE = 8
 
 
 def links(source: Source, request: dict[str, Any]) -> dict[str, Any]:
-    """Every active port of an mlx5 device; no tool where neither is installed."""
+    """Every active port of an mlx5 device; `tool` is None if neither tool is installed."""
     tool = next((name for name in TOOLS if source.exists(f"/usr/bin/{name}")), None)
     names = [name for name in rdma_names(source) if name.startswith("mlx5_") and active(source, name)]
     if tool is None or not names:
@@ -42,16 +42,16 @@ def active(source: Source, name: str) -> bool:
 
 
 def port(source: Source, tool: str, name: str) -> dict[str, Any]:
-    """One port; why it could not be read, where it could not."""
+    """One port; `why` is the reason if it could not be read."""
     try:
-        told = parse(source.run([tool, "-d", name, "-c", "-m", "--json"], SECONDS))
+        parsed = parse(source.run([tool, "-d", name, "-c", "-m", "--json"], SECONDS))
     except Unavailable as error:
         return {"device": name, "why": str(error), "state": None, "effective_ber": None, "raw_ber": None}
-    return {"device": name, "why": None, **told}
+    return {"device": name, "why": None, **parsed}
 
 
 def parse(text: str) -> dict[str, Any]:
-    """Read `mlxlink -c -m --json`. An error rate of 0 is printed as 15E-255, one that is not counted as N/A."""
+    """Read `mlxlink -c -m --json`. mlxlink prints an error rate of 0 as 15E-255, and N/A if it does not count."""
     try:
         output = json.loads(text)["result"]["output"]
         counters, operational = output["Physical Counters and BER Info"], output["Operational Info"]

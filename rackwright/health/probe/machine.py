@@ -67,19 +67,19 @@ def numa(source: Source) -> list[dict[str, Any]]:
 
 
 def memory(source: Source, request: dict[str, Any]) -> dict[str, Any]:
-    """Memory the kernel has, and what its controllers counted."""
-    told = {key: integer(value) for key, value in pairs(source.text("/proc/meminfo"), ":").items()}
+    """The kernel's memory, and the error counts of its controllers."""
+    meminfo = {key: integer(value) for key, value in pairs(source.text("/proc/meminfo"), ":").items()}
     counts = pairs(source.text("/proc/vmstat"), " ")
 
     def mib(key: str) -> int | None:
-        value = told.get(key)
+        value = meminfo.get(key)
         return value // 1024 if value is not None else None
 
     return {
         "total_mib": mib("MemTotal"),
         "available_mib": mib("MemAvailable"),
         "swap_mib": mib("SwapTotal"),
-        "corrupted_kib": told.get("HardwareCorrupted", 0),
+        "corrupted_kib": meminfo.get("HardwareCorrupted", 0),
         "oom_kills": integer(counts.get("oom_kill")),
         "controllers": [
             {

@@ -1,4 +1,4 @@
-"""The probe itself: every section side by side, each with its deadline, one JSON document at the end."""
+"""The probe: reads all sections in parallel, each with a deadline, and prints one JSON document."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from rackwright.health.probe.source import Source, Unavailable
 SCHEMA = "rackwright-probe"
 VERSION = 1
 SECONDS = 25.0
-"""Busy GPUs answer late: 5 s were too few for nvidia-smi (NordicHPC/sonar issue 92), 10 s are usual in a chassis
-full of GPUs (netdata issue 18690)."""
+"""Busy GPUs answer late: 5 s were not enough for nvidia-smi (NordicHPC/sonar issue 92), and 10 s are common in a
+chassis full of GPUs (netdata issue 18690)."""
 
 Reader = Callable[[Source, "dict[str, Any]"], "dict[str, Any]"]
 
@@ -99,7 +99,7 @@ class _Lane:
         self.result = read(self.name, self._source, self._request, self._started)
 
     def outcome(self) -> dict[str, Any]:
-        """What was read, or that it was not read in time."""
+        """What was read, or that the deadline passed."""
         if self.result is not None:
             return self.result
         seconds = time.monotonic() - self._started
@@ -107,15 +107,15 @@ class _Lane:
 
 
 def read(name: str, source: Source, request: dict[str, Any], started: float) -> dict[str, Any]:
-    """One section; whatever goes wrong is told, never raised."""
+    """One section; any error is reported in it, never raised."""
     try:
-        told: dict[str, Any] = {"ok": True, "why": None, "data": SECTIONS[name](source, request)}
+        outcome: dict[str, Any] = {"ok": True, "why": None, "data": SECTIONS[name](source, request)}
     except Unavailable as error:
-        told = {"ok": False, "why": str(error)}
+        outcome = {"ok": False, "why": str(error)}
     except Exception as error:  # noqa: BLE001 - a reader that breaks costs its section alone
-        told = {"ok": False, "why": f"the probe could not make sense of it: {error!r}"}
-    told["seconds"] = round(time.monotonic() - started, 3)
-    return told
+        outcome = {"ok": False, "why": f"the probe could not parse it: {error!r}"}
+    outcome["seconds"] = round(time.monotonic() - started, 3)
+    return outcome
 
 
 def probe(source: Source, request: dict[str, Any]) -> dict[str, Any]:
@@ -145,7 +145,7 @@ def main(arguments: list[str]) -> None:
     request = json.loads(arguments[0]) if arguments else {}
     sys.stdout.write(json.dumps(probe(Source(), request)) + "\n")
     sys.stdout.flush()
-    os._exit(0)  # a thread that waits on a dead filesystem would hold back a plain exit
+    os._exit(0)  # a thread that waits on a dead filesystem would block a normal exit
 
 
 if __name__ == "__main__":

@@ -23,10 +23,10 @@ def infiniband(source: Source, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def rdma_names(source: Source) -> list[str]:
-    """RDMA devices without virtual functions, of which one port may have hundreds.
+    """RDMA devices without virtual functions; a port may have hundreds of them.
 
-    Those have a link `physfn` (Linux, Documentation/ABI/testing/sysfs-bus-pci, read 2026-11-23). A container that is
-    given nothing else keeps them.
+    Virtual functions have a link `physfn` (Linux, Documentation/ABI/testing/sysfs-bus-pci, read 2026-11-23). A container
+    that has only virtual functions keeps them.
     """
     names = source.names(RDMA)
     physical = [name for name in names if not source.exists(f"{RDMA}/{name}/device/physfn")]
@@ -64,7 +64,7 @@ def rdma_port(source: Source, at: str, port: str) -> dict[str, Any]:
 
 
 def counters(source: Source, at: str) -> dict[str, int]:
-    """What the port counts; a NIC without a performance agent prints `N/A (no PMA)`."""
+    """The counters of a port; a NIC without a performance agent prints `N/A (no PMA)`."""
     found = {name: integer(source.maybe(f"{at}/counters/{name}")) for name in COUNTERS}
     return {name: value for name, value in found.items() if value is not None}
 
@@ -89,7 +89,7 @@ def hexadecimal(text: str | None) -> int | None:
 
 
 def network(source: Source, request: dict[str, Any]) -> dict[str, Any]:
-    """Every interface that is hardware or a bond, with its addresses; the default route."""
+    """Every hardware interface and bond with its addresses, and the default route."""
     addresses = parse_addresses(source.run(["ip", "-j", "addr", "show"], patience(request, 3.0)))
     return {
         "interfaces": [

@@ -1,4 +1,4 @@
-"""NVLink as nvidia-smi reports it: state, counters, and who is connected to whom."""
+"""NVLink as nvidia-smi reports it: state, counters and topology."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ def nvlink(source: Source, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def asked(source: Source, what: str) -> str:
-    """What `nvidia-smi nvlink` prints; where it lists GPUs it has answered, whatever its exit status."""
+    """Output of `nvidia-smi nvlink`; output that lists GPUs is valid with any exit status."""
     arguments = ["nvidia-smi", "nvlink", what]
     status, out, err = source.start(arguments, NVIDIA_SMI_SECONDS)
     if status == 0 or re.match(r"GPU \d+:", out):
         return out
-    said = (err.strip() or out.strip() or "nothing").splitlines()[-1][:300]
-    raise Unavailable(f"`{' '.join(arguments)}` exited {status} saying: {said}")
+    printed = (err.strip() or out.strip() or "nothing").splitlines()[-1][:300]
+    raise Unavailable(f"`{' '.join(arguments)}` exited {status}: {printed}")
 
 
 def from_text(status: str, errors: str | None, why: str | None = None) -> dict[str, Any]:
-    """The section, from `nvlink -s` and `nvlink -e`; `why` is the reason why there is none of the latter."""
+    """The section, from `nvlink -s` and `nvlink -e`; `why` is the reason if the latter is missing."""
     links, said = parse_status(status), parse_said(status)
     counters = parse_errors(errors) if errors is not None else {}
     return {
@@ -46,7 +46,7 @@ def from_text(status: str, errors: str | None, why: str | None = None) -> dict[s
 
 
 def parse_said(text: str) -> dict[int, str]:
-    """What `nvidia-smi nvlink -s` prints of a GPU in place of its links."""
+    """The text that `nvidia-smi nvlink -s` prints in place of a GPU's links."""
     found: dict[int, str] = {}
     current = None
     for line in text.splitlines():
@@ -68,12 +68,12 @@ def parse_status(text: str) -> dict[int, list[tuple[int, Any]]]:
         if gpu:
             current = found.setdefault(int(gpu.group(1)), [])
         elif link and current is not None:
-            said = link.group(2)
-            if "inactive" not in said and number(said) is None:
-                raise Unavailable(f"`nvidia-smi nvlink -s` says of a link: {said.strip()[:80]}")
-            current.append((int(link.group(1)), number(said)))
+            value = link.group(2)
+            if "inactive" not in value and number(value) is None:
+                raise Unavailable(f"`nvidia-smi nvlink -s` prints for a link: {value.strip()[:80]}")
+            current.append((int(link.group(1)), number(value)))
     if not found:
-        raise Unavailable("`nvidia-smi nvlink -s` names no GPU")
+        raise Unavailable("`nvidia-smi nvlink -s` lists no GPU")
     return found
 
 
@@ -93,12 +93,12 @@ def parse_errors(text: str) -> dict[int, dict[str, int]]:
             name = count.group(1).strip().lower().replace(" ", "_")
             current[name] = current.get(name, 0) + int(count.group(2))
     if not found:
-        raise Unavailable("`nvidia-smi nvlink -e` names no GPU")
+        raise Unavailable("`nvidia-smi nvlink -e` lists no GPU")
     return found
 
 
 def topology(source: Source, request: dict[str, Any]) -> dict[str, Any]:
-    """How every GPU and NIC is connected to every other."""
+    """The topology of GPUs and NICs."""
     return parse_topology(source.run(["nvidia-smi", "topo", "-m"], NVIDIA_SMI_SECONDS))
 
 

@@ -1,4 +1,4 @@
-"""The PCI bus from sysfs: what needs no NVIDIA library to be seen."""
+"""The PCI bus from sysfs, without any NVIDIA library."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rackwright.health.probe.source import Source, Unavailable, integer, number,
 DEVICES = "/sys/bus/pci/devices"
 NVIDIA, AMD, MELLANOX = "10de", "1002", "15b3"
 AMD_GPUS = ("03", "12")
-"""PCI base classes; AMD's processors show bridges, USB and more under the same vendor."""
+"""PCI base classes, needed because AMD processors have bridges, USB and more under the same vendor ID."""
 BRIDGE = "0604"
 NVME = "0108"
 ADDRESS = r"[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]"
@@ -22,7 +22,7 @@ ACS_REDIRECT_BITS = 0x1C
 
 
 def pci(source: Source, request: dict[str, Any]) -> dict[str, Any]:
-    """GPUs, NVSwitches, NICs and NVMe drives with their links, and bridges that redirect peers."""
+    """GPUs, NVSwitches, NICs and NVMe drives with their links, and bridges that redirect peer traffic."""
     names = source.names(DEVICES)
     if not names:
         raise Unavailable(f"{DEVICES}: no device")
@@ -94,27 +94,27 @@ def bridges_above(where: str, name: str) -> list[str]:
 
 
 def nonfatal(source: Source, path: str) -> int | None:
-    """Non-fatal errors but for unsupported requests: scanning the bus makes healthy devices count those."""
+    """Non-fatal errors except unsupported requests, which healthy devices count during a bus scan."""
     total = aer(source, path, "TOTAL_ERR_NONFATAL")
     unsupported = aer(source, path, "UnsupReq")
     return total - (unsupported or 0) if total is not None else None
 
 
 def aer(source: Source, path: str, total: str) -> int | None:
-    """A total of the kernel's AER counters; None where the device keeps none."""
+    """A total of the kernel's AER counters; None if the device has none."""
     text = source.maybe(path)
     return integer(pairs(text, " ").get(total)) if text is not None else None
 
 
 def acs_control(source: Source, at: str) -> int | None:
-    """The ACS control register of a bridge, 0 when it has none, None when it could not be read."""
+    """The ACS control register of a bridge; 0 if it has none, None if it could not be read."""
     offset = EXTENDED_START
     for _ in range(48):  # a chain longer than this is a loop
         try:
             raw = source.data(at + "/config", offset, 8)
         except Unavailable:
             return None
-        if len(raw) < 8:  # a user without root reads 64 bytes, plain PCI has 256
+        if len(raw) < 8:  # without root only 64 bytes can be read; plain PCI has 256
             return 0 if at_least_root(source, at) else None
         header, registers = struct.unpack("<II", raw)
         if header in (0, 0xFFFFFFFF):
@@ -128,7 +128,7 @@ def acs_control(source: Source, at: str) -> int | None:
 
 
 def at_least_root(source: Source, at: str) -> bool:
-    """Whether the configuration space can be read past the part open to everyone."""
+    """Whether the configuration space can be read beyond its world-readable part."""
     try:
         return len(source.data(at + "/config", 64, 8)) == 8
     except Unavailable:
@@ -136,7 +136,7 @@ def at_least_root(source: Source, at: str) -> bool:
 
 
 def iommu(source: Source) -> dict[str, int]:
-    """How many groups of devices the IOMMU translates in which way; empty without an IOMMU."""
+    """The number of IOMMU groups by translation type; empty without an IOMMU."""
     kinds: dict[str, int] = {}
     for group in source.names("/sys/kernel/iommu_groups"):
         kind = source.maybe(f"/sys/kernel/iommu_groups/{group}/type") or "unknown"

@@ -15,7 +15,7 @@ PARAMETERS = ("EnableGpuFirmware", "RmProfilingAdminOnly", "RestrictProfilingToA
 
 
 def driver(source: Source, request: dict[str, Any]) -> dict[str, Any]:
-    """The NVIDIA kernel driver that is loaded, and every module beside it."""
+    """The loaded NVIDIA kernel driver, and all loaded modules."""
     modules = sorted(line.split(" ", 1)[0] for line in source.text("/proc/modules").splitlines() if line)
     text = source.maybe("/proc/driver/nvidia/version")
     version, is_open = parse_version(text) if text is not None else (None, None)
@@ -37,7 +37,7 @@ def parse_version(text: str) -> tuple[str | None, bool]:
 
 
 def dkms(source: Source) -> list[dict[str, Any]]:
-    """What DKMS has, from its own tree: `dkms status` takes half a second of shell."""
+    """DKMS builds, from its tree: `dkms status` takes half a second."""
     found = []
     top = "/var/lib/dkms"
     for module in source.names(top):
@@ -46,7 +46,7 @@ def dkms(source: Source) -> list[dict[str, Any]]:
         for version in source.names(f"{top}/{module}"):
             at = f"{top}/{module}/{version}"
             if version.startswith("kernel-"):
-                continue  # a link to what is installed
+                continue  # a link to the installed build
             kernels = [
                 name
                 for name in source.names(at)
@@ -62,7 +62,7 @@ def dkms(source: Source) -> list[dict[str, Any]]:
 
 
 def packages(source: Source, request: dict[str, Any]) -> dict[str, Any]:
-    """Versions and holds of the packages that matter here, and those left half-way."""
+    """Versions and holds of the relevant packages, and packages left half installed."""
     if source.exists("/var/lib/dpkg/status"):
         return from_dpkg(source)
     return from_rpm(source)

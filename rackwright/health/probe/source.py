@@ -1,4 +1,4 @@
-"""Where the probe reads from: files and tools of the node, each with a deadline and a reason."""
+"""Access to the node's files and tools, with a deadline and a reason for each failure."""
 
 from __future__ import annotations
 
@@ -15,46 +15,46 @@ TEXT_LIMIT = 8 << 20
 KILL_GRACE_SECONDS = 0.2
 KMSG_BYTES = 8192
 KMSG_RECORDS = 200_000
-"""More than any ring buffer holds."""
+"""Larger than any ring buffer."""
 NVIDIA_SMI_SECONDS = 60.0
-"""No limit of its own: the section's deadline counts, as busy GPUs answer late."""
+"""No separate limit: the section's deadline applies, because busy GPUs answer late."""
 
 
 class Unavailable(Exception):  # noqa: N818 - carried into the document as a reason
-    """Something could not be read; the text says why, in words for a person."""
+    """Something could not be read; the text has the reason, for an operator."""
 
 
 def patience(request: dict[str, Any], least: float) -> float:
-    """How long one tool may take: a pass that waits longer does so for a starved or emulated node."""
+    """Time limit of one tool; patient passes wait longer, for a starved or emulated node."""
     return max(least, 0.5 * float(request.get("seconds") or 0))
 
 
 class Source:
     """The node the probe runs on.
 
-    Tests answer the same questions from memory; nothing else in the probe touches the machine.
+    Tests substitute it; nothing else in the probe touches the system.
     """
 
     def __init__(self) -> None:
         self._local = threading.local()
 
     def until(self, deadline: float) -> None:
-        """No tool started by this thread may run past this time (time.monotonic)."""
+        """Tools of this thread have to end by this time (time.monotonic)."""
         self._local.deadline = deadline
 
     def text(self, path: str) -> str:
-        """The content of a file without its last newline; Unavailable when it cannot be read."""
+        """The content of a file without its last newline; raises Unavailable if it cannot be read."""
         return self.data(path, 0, TEXT_LIMIT).decode("utf-8", "replace").rstrip("\n")
 
     def maybe(self, path: str) -> str | None:
-        """The content of a file, or None where there is none or nothing stands in it."""
+        """The content of a file; None if it is missing or empty."""
         try:
             return self.text(path).strip() or None
         except Unavailable:
             return None
 
     def data(self, path: str, offset: int, size: int) -> bytes:
-        """Bytes of a file; Unavailable when it cannot be read."""
+        """Bytes of a file; raises Unavailable if it cannot be read."""
         try:
             handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
             try:
@@ -74,7 +74,7 @@ class Source:
             raise Unavailable(f"{path}: {reason(error)}") from None
 
     def kmsg(self) -> list[str]:
-        """The records of the kernel's ring buffer; Unavailable where that is not the real one."""
+        """The records of the kernel's ring buffer; raises Unavailable if /dev/kmsg is not the real device."""
         try:
             handle = os.open("/dev/kmsg", os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except OSError as error:
@@ -82,11 +82,11 @@ class Source:
         found: list[str] = []
         try:
             if not stat.S_ISCHR(os.fstat(handle).st_mode):
-                raise Unavailable("/dev/kmsg: not a device")  # a pipe would lose what is read from it
+                raise Unavailable("/dev/kmsg: not a device")  # reading would consume a pipe
             while len(found) < KMSG_RECORDS:
                 with contextlib.suppress(
                     BrokenPipeError
-                ):  # the buffer has moved on: read on with the next record
+                ):  # the record was overwritten: go on with the next one
                     found.append(os.read(handle, KMSG_BYTES).decode("utf-8", "replace"))
         except BlockingIOError:
             pass  # that was the last one
@@ -97,18 +97,18 @@ class Source:
         return found
 
     def names(self, path: str) -> list[str]:
-        """Sorted names in a folder; none where there is no folder."""
+        """Sorted names in a folder; empty if there is no folder."""
         try:
             return sorted(os.listdir(path))
         except OSError:
             return []
 
     def exists(self, path: str) -> bool:
-        """Whether something stands there."""
+        """Whether the path exists."""
         return os.path.lexists(path)
 
     def target(self, path: str) -> str | None:
-        """Where a link really leads, whole, or None."""
+        """The full path that a link resolves to, or None."""
         return os.path.realpath(path) if os.path.lexists(path) else None
 
     def modified(self, path: str) -> float | None:
@@ -119,11 +119,11 @@ class Source:
             return None
 
     def run(self, arguments: list[str], seconds: float) -> str:
-        """What a tool prints; Unavailable when it is missing, fails or takes too long."""
+        """The output of a tool; raises Unavailable if it is missing, fails or takes too long."""
         status, out, err = self.start(arguments, seconds)
         if status != 0:
-            said = (err.strip() or out.strip() or "nothing").splitlines()[-1][:300]
-            raise Unavailable(f"`{' '.join(arguments)}` exited {status} saying: {said}")
+            printed = (err.strip() or out.strip() or "nothing").splitlines()[-1][:300]
+            raise Unavailable(f"`{' '.join(arguments)}` exited {status}: {printed}")
         return out
 
     def start(self, arguments: list[str], seconds: float) -> tuple[int, str, str]:
@@ -146,7 +146,7 @@ class Source:
         try:
             out, err = child.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
-            child.kill()  # it may sit in the kernel and not die: never waited for without end
+            child.kill()  # it may hang in the kernel and not die, so never wait without a limit
             with contextlib.suppress(subprocess.TimeoutExpired, ValueError):
                 child.communicate(timeout=KILL_GRACE_SECONDS)
             raise Unavailable(f"`{name}` gave no answer within {seconds:.1f} s") from None
@@ -157,7 +157,7 @@ class Source:
         return time.time()
 
     def elapsed(self) -> float:
-        """A clock for measuring."""
+        """A monotonic clock."""
         return time.monotonic()
 
     def kernel_release(self) -> str:
@@ -184,7 +184,7 @@ class Source:
 
 
 def reason(error: OSError) -> str:
-    """An operating-system error in words."""
+    """The text of an operating system error."""
     if error.errno == errno.ENOENT:
         return "not found"
     return (error.strerror or str(error)).lower()

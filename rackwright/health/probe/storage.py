@@ -1,4 +1,4 @@
-"""NVMe drives, md arrays, and mounted filesystems asked one by one under a deadline."""
+"""NVMe drives, md arrays, and mounted filesystems, each queried with a deadline."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SMART_SECONDS = 2.0
 
 
 def nvme(source: Source, request: dict[str, Any]) -> dict[str, Any]:
-    """Every NVMe controller with its health log; the log needs nvme-cli."""
+    """Every NVMe controller with its SMART log, which needs nvme-cli."""
     drives = [drive(source, name) for name in source.names(NVME) if re.fullmatch(r"nvme\d+", name)]
     threads = [
         threading.Thread(target=add_smart, args=(source, one, patience(request, SMART_SECONDS)), daemon=True)
@@ -51,7 +51,7 @@ def drive(source: Source, name: str) -> dict[str, Any]:
 
 
 def add_smart(source: Source, one: dict[str, Any], limit: float) -> None:
-    """The drive's own health log, or why there is none."""
+    """The drive's SMART log, or the reason why there is none."""
     try:
         text = source.run(["nvme", "smart-log", "/dev/" + one["name"], "-o", "json"], limit)
         one["smart"] = parse_smart(text)
@@ -60,17 +60,17 @@ def add_smart(source: Source, one: dict[str, Any], limit: float) -> None:
 
 
 def parse_smart(text: str) -> dict[str, Any]:
-    """Read `nvme smart-log -o json`; nvme-cli changed its names over the years."""
+    """Read `nvme smart-log -o json`, with the field names of all nvme-cli versions."""
     try:
-        told = json.loads(text)
-        temperature = told["temperature"]
-        warning = told["critical_warning"]
+        log = json.loads(text)
+        temperature = log["temperature"]
+        warning = log["critical_warning"]
         return {
             "critical_warning": warning["value"] if isinstance(warning, dict) else warning,
-            "spare": told["avail_spare"],
-            "spare_least": told["spare_thresh"],
-            "used": told["percent_used"] if "percent_used" in told else told["percentage_used"],
-            "media_errors": int(told["media_errors"]),
+            "spare": log["avail_spare"],
+            "spare_least": log["spare_thresh"],
+            "used": log["percent_used"] if "percent_used" in log else log["percentage_used"],
+            "media_errors": int(log["media_errors"]),
             "temperature_c": temperature - KELVIN if temperature > 200 else temperature,
         }
     except (ValueError, KeyError, TypeError) as error:
@@ -96,9 +96,9 @@ def arrays(source: Source, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def mounts(source: Source, request: dict[str, Any]) -> dict[str, Any]:
-    """The declared mounts, and how long each takes to answer; a hung one hangs a child, never the probe.
+    """The declared mounts and their response times; a hung mount blocks a child process, never the probe.
 
-    Mounts of users are not touched: they may hang.
+    Users' mounts are not touched: they may hang.
     """
     wanted = set(request.get("mounts") or ["/"])
     found = parse_mounts(source.data("/proc/self/mounts", 0, TEXT_LIMIT), wanted)
@@ -112,7 +112,7 @@ def mounts(source: Source, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def parse_mounts(data: bytes, wanted: set[str] | None = None) -> list[dict[str, Any]]:
-    """Read /proc/self/mounts: the last mount on each wanted folder (None: on any). A name is bytes, in any encoding."""
+    """Read /proc/self/mounts: the last mount on each wanted folder (None: on every folder). Names may be in any encoding."""
     found: dict[str, dict[str, Any]] = {}
     lines = [line for line in data.split(b"\n") if line]
     for line in lines:
@@ -143,7 +143,7 @@ def octal(found: re.Match[bytes]) -> bytes:
 
 
 def add_usage(source: Source, one: dict[str, Any], limit: float) -> None:
-    """Ask a filesystem how full it is, through a child that may be left behind."""
+    """Query the usage of a filesystem in a child process, which is abandoned if it hangs."""
     started = source.elapsed()
     try:
         text = source.run(["stat", "-f", "-c", "%b %f %a %c %d", one["target"]], limit)

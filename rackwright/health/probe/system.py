@@ -30,25 +30,25 @@ def system(source: Source, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def naming(source: Source, request: dict[str, Any]) -> dict[str, Any]:
-    """What the node's own name resolves to; by itself because a resolver can be slow."""
+    """The addresses that the node's own name resolves to; a separate section because a resolver can be slow."""
     name = source.node_name()
     return {"hostname": name, "addresses": source.addresses_of(name)}
 
 
 def kernels(source: Source) -> list[str]:
-    """Releases of the kernels that are installed to boot."""
+    """Releases of the installed bootable kernels."""
     return [name for name in source.names("/lib/modules") if source.exists("/boot/vmlinuz-" + name)]
 
 
 def processes(source: Source, request: dict[str, Any]) -> dict[str, Any]:
-    """How many processes there are, are dead, or sit in the kernel without end."""
+    """Number of processes, of zombies, and of processes in state D."""
     total, zombies, waiting = 0, 0, []
     for name in source.names("/proc"):
         if not name.isdigit():
             continue
         text = source.maybe(f"/proc/{name}/stat")
         if text is None:
-            continue  # it has ended meanwhile
+            continue  # it has exited meanwhile
         total += 1
         command, _, rest = text.partition(" (")[2].rpartition(") ")
         zombies += rest.startswith("Z")
@@ -60,7 +60,7 @@ def processes(source: Source, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def clock(source: Source, request: dict[str, Any]) -> dict[str, Any]:
-    """What keeps the clock, and how far it is off."""
+    """The clock's source and its offset."""
     return parse_tracking(source.run(["chronyc", "-c", "tracking"], patience(request, CHRONYC_SECONDS)))
 
 
@@ -78,17 +78,17 @@ def parse_tracking(text: str) -> dict[str, Any]:
 
 
 def services(source: Source, request: dict[str, Any]) -> dict[str, Any]:
-    """The units asked about, every failed unit, and whether some unwanted one runs."""
+    """The requested units, every failed unit, and whether an unwanted unit runs."""
     asked = sorted(set(request.get("services") or []))
     limit = max(
         SYSTEMCTL_SECONDS, 0.8 * float(request.get("seconds") or 0)
-    )  # more patience, more for each tool
+    )  # a longer deadline gives each tool more time
     units = []
     if asked:
         text = source.run(["systemctl", "show", "--no-pager", "-p", PROPERTIES, "--", *asked], limit)
         units = [unit(pairs(block)) for block in text.strip().split("\n\n")]
         if len(units) != len(asked):
-            raise Unavailable(f"`systemctl show` told of {len(units)} units, not {len(asked)}")
+            raise Unavailable(f"`systemctl show` printed {len(units)} units, not {len(asked)}")
         for name, one in zip(asked, units):  # noqa: B905 - Python 3.9
             one["name"] = name
     text = source.run(
@@ -97,20 +97,20 @@ def services(source: Source, request: dict[str, Any]) -> dict[str, Any]:
     return {"units": units, "failed": [line.split()[0] for line in text.splitlines() if line.strip()]}
 
 
-def unit(told: dict[str, str]) -> dict[str, Any]:
+def unit(shown: dict[str, str]) -> dict[str, Any]:
     """One block of `systemctl show`."""
     return {
-        "id": told.get("Id"),
-        "loaded": told.get("LoadState"),
-        "active": told.get("ActiveState"),
-        "enabled": told.get("UnitFileState"),
-        "restarts": number(told.get("NRestarts") or "0"),
-        "memlock": told.get("LimitMEMLOCK"),
+        "id": shown.get("Id"),
+        "loaded": shown.get("LoadState"),
+        "active": shown.get("ActiveState"),
+        "enabled": shown.get("UnitFileState"),
+        "restarts": number(shown.get("NRestarts") or "0"),
+        "memlock": shown.get("LimitMEMLOCK"),
     }
 
 
 def history(source: Source, request: dict[str, Any]) -> dict[str, Any]:
-    """What earlier passes of the node's health check read of its error counters; none where it has none."""
+    """Error counters from earlier passes of the node's health check; empty if there are none."""
     if not source.exists(places.COUNTERS):
         return {"snapshots": []}
     try:

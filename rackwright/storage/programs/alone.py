@@ -33,7 +33,7 @@ def command(asked: dict[str, Any], kind: str) -> list[str]:
         "--verify_fatal=1",
         "--verify_state_save=0",  # would leave files in the working directory
         "--fallocate=none",  # some filesystems take blocks that were set aside faster
-        "--refill_buffers",  # else a compressing server gets the same data again and again
+        "--refill_buffers",  # else a compressing server gets identical data each time
         "--group_reporting",
         "--thread",
         "--output-format=json",

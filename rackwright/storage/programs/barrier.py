@@ -1,4 +1,4 @@
-"""Keeps the ranks of all nodes in step: each connects to the first node, works when it says so, and answers."""
+"""Synchronises the ranks of all nodes: each connects to the first node, works on its signal, and answers."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Coordinator:
         try:
             self._there[rank].sendall(f"{text}\n".encode())
         except OSError:
-            return  # its answer is missing then, which says the same
+            return  # its answer is then missing, which is equivalent
 
     def _answer(self, rank: int, phase: str) -> Answer:
         one = self._there[rank]
@@ -92,7 +92,7 @@ def _since(answer: Answer, late: float) -> Answer:
 def follow(
     address: str, port: int, token: str, rank: int, work: dict[str, Callable[[], Answer]], deadline: float
 ) -> None:
-    """A rank's side: do each phase when the first node says so."""
+    """A rank's side: run each phase on the first node's signal."""
     one = _connected(address, port, deadline)
     one.sendall(f"{token} {rank}\n".encode())
     while True:
@@ -101,7 +101,7 @@ def follow(
             return
         try:
             answer = work[phase]()
-        except Exception as error:  # noqa: BLE001 - whatever it is belongs into the answer
+        except Exception as error:  # noqa: BLE001 - any error belongs into the answer
             answer = {"error": one_line(error)}
         one.sendall(json.dumps(answer).encode() + b"\n")
 

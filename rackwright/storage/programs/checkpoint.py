@@ -37,7 +37,7 @@ _SIOCGIFADDR = 0x8915  # netdevice(7)
 class Dying:
     """A stream whose writer is killed after a given number of bytes."""
 
-    def __init__(self, stream: Any, after: int) -> None:  # noqa: ANN401 - whatever torch opens
+    def __init__(self, stream: Any, after: int) -> None:  # noqa: ANN401 - torch opens it
         self._stream, self._left = stream, after
 
     def write(self, data: Any) -> int:  # noqa: ANN401 - bytes or a view
@@ -277,7 +277,7 @@ def work(asked: dict[str, Any], index: int, local: int) -> None:
 
 
 def main(asked: dict[str, Any], index: int) -> None:
-    """One process a node: it starts this node's ranks and says how each ended."""
+    """One process per node: starts this node's ranks and reports how each ended."""
     wrong = become(asked["user"])
     if wrong is not None:
         say({"rank": None, "error": wrong})

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 MARK = "rackwright-storage "
-"""Begins each line that is a result; whatever else is printed is passed over."""
+"""Prefix of each result line; all other output is ignored."""
 ANSWER_MAX_BYTES = 4 * 2**20
 
 
@@ -83,7 +83,7 @@ def _answer(work: Callable[[], dict[str, Any]], writing: int) -> None:
             os.dup2(nothing, number)
         try:
             found = work()
-        except Exception as error:  # noqa: BLE001 - whatever it is belongs into the answer
+        except Exception as error:  # noqa: BLE001 - any error belongs into the answer
             found = {"error": one_line(error)}
         data = json.dumps(found).encode()
         while data:

@@ -1,4 +1,4 @@
-"""The data of a rank: no block of 4 KiB is like another one, so that nothing on the way can leave any of it out."""
+"""The data of a rank: every block of 4 KiB is unique, so that no layer in the path can deduplicate it."""
 
 from __future__ import annotations
 

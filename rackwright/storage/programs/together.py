@@ -121,7 +121,7 @@ class Rank:
         return os.path.join(self._files(rank), f"file.{number}")
 
     def _open(self, path: str, flags: int) -> tuple[int, bool]:
-        """With O_DIRECT where that is asked for; without it where the filesystem has none, which the answer says."""
+        """Open with O_DIRECT if requested; without it if the filesystem lacks it, which the answer reports."""
         if self._asked["direct"]:
             try:
                 return os.open(path, flags | os.O_DIRECT, 0o600), True
@@ -171,7 +171,7 @@ def summary(asked: dict[str, Any], done: list[tuple[str, dict[int, Answer]]], mi
 
 
 def main(asked: dict[str, Any], index: int) -> None:
-    """One process a node: it starts this node's ranks, and on the first node keeps all in step."""
+    """One process per node: starts this node's ranks, and on the first node synchronises all of them."""
     wrong = become(asked["user"])
     deadline = time.monotonic() + asked["seconds"]
     jobs, first = asked["jobs"], index == 0

@@ -1,4 +1,4 @@
-"""Slurm as the control node sees it, asked on the primary head as root."""
+"""Slurm as the control node sees it, queried on the primary head as root."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rackwright.errors import RackwrightError, WorkloadError
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.ranges import fold
 from rackwright.workload.by_hand import checked_reason, refused
-from rackwright.workload.protocol import HealthSchedule, Job, JobTrace, Output, Step
+from rackwright.workload.protocol import HealthSchedule, Job, JobStep, JobTrace, Output
 from rackwright.workload.slurm import traces
 from rackwright.workload.slurm.gres import gres
 from rackwright.workload.slurm.output import SINFO, parse_config, parse_nodes, parse_rows
@@ -36,7 +36,7 @@ _NO_JOB = re.compile("Invalid job id|^Job .* not found", re.MULTILINE)
 _POLL_SECONDS = 2
 _COMMAND_SECONDS = 60
 _ONE_NODE_SECONDS = 30
-"""For questions about one node, which a person waits for."""
+"""Time limit of interactive queries about one node."""
 
 
 class Slurm:
@@ -54,7 +54,7 @@ class Slurm:
         self._head = cluster.primary.name
         self._running: set[str] = set()
         self._not_drained: set[str] = set()
-        """Nodes that no controller could be asked to drain."""
+        """Nodes that could not be drained because no controller answered."""
 
     @staticmethod
     def services(node: Node) -> tuple[str, ...]:
@@ -127,9 +127,9 @@ class Slurm:
         silent = []
         for what, command, read in asked:
             result = self._ask(f"timeout 20 {command}", _ONE_NODE_SECONDS)
-            said = last_line(result.stdout, result.stderr)
+            printed = last_line(result.stdout, result.stderr)
             if result.exit_status != 0 and not _NO_JOB.search(result.stdout + result.stderr):
-                silent.append(f"{what} does not answer: {said}")
+                silent.append(f"{what} does not answer: {printed}")
             try:
                 answer = result.stdout if result.exit_status == 0 else ""
                 found = read(job, answer, list(self._cluster.by_name), [self._head])
@@ -139,17 +139,17 @@ class Slurm:
                 return found
         if silent:  # it may know the job
             raise WorkloadError(
-                f"Slurm on {self._head} cannot be asked about job {job}: {silent[0]}",
-                hint="rackwright verify --role slurm says more",
+                f"Slurm on {self._head} cannot be queried about job {job}: {silent[0]}",
+                hint="run `rackwright verify --role slurm` for details",
             )
         raise WorkloadError(
-            f"Slurm on {self._head} does not know job {job}: {said}", hint=f"see: sacct -j {job}"
+            f"Slurm on {self._head} does not know job {job}: {printed}", hint=f"see: sacct -j {job}"
         )
 
     def drain(
         self, nodes: Collection[str], run: str, deadline_seconds: float, *, kill_jobs: bool = False
     ) -> dict[str, str]:
-        """Nodes that are drained or down already, by whatever decision, are waited for and no more."""
+        """Nodes that are already drained or down, for any reason, are only waited for."""
         answer = self._ask(shlex.join(SINFO))
         if answer.exit_status != 0:
             self._not_drained.update(nodes)
@@ -201,7 +201,7 @@ class Slurm:
             raise WorkloadError(f"Slurm on {self._head} does not know {node}.")
         return known[node]
 
-    def run(self, step: Step) -> Output:
+    def run(self, step: JobStep) -> Output:
         """Through srun; its own time limit is the timeout, the rest is for starting and stopping."""
         name = f"rackwright-{step.purpose}-{secrets.token_hex(4)}"
         line = srun_line(step, name, gres(self._cluster.by_name[step.nodes[0]], step.gpus))
@@ -232,7 +232,7 @@ class Slurm:
         # one task of an array or one part of a heterogeneous job, where their number alone may be all of it
         jobs = sorted({job.id for node in nodes for job in self.jobs(node)})
         for start in range(0, len(jobs), _JOBS_PER_CALL):
-            # its status says little: it is an error to cancel a job that has just ended
+            # its status is ambiguous: cancelling a job that has just ended is an error
             self._ask(f"scancel --quiet {' '.join(map(shlex.quote, jobs[start : start + _JOBS_PER_CALL]))}")
 
     def _wait(self, nodes: list[str], deadline_seconds: float) -> list[str]:
@@ -259,9 +259,9 @@ class Slurm:
     def _checked(self, result: CommandResult) -> str:
         if result.exit_status != 0:
             raise WorkloadError(
-                f"Slurm does not answer on {self._head}: `{_tool(result.command)}` exited {result.exit_status} "
-                f"saying: {last_line(result.stdout, result.stderr)}",
-                hint="rackwright verify --role slurm says more",
+                f"Slurm does not answer on {self._head}: `{_tool(result.command)}` exited {result.exit_status}: "
+                f"{last_line(result.stdout, result.stderr)}",
+                hint="run `rackwright verify --role slurm` for details",
             )
         return result.stdout
 

@@ -1,4 +1,4 @@
-"""Slurm as one node sees it: asked seldom, with a deadline. Standard library only, Python 3.9: runs on nodes."""
+"""Slurm as one node sees it: queried rarely, with a deadline. Standard library only, Python 3.9: runs on nodes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def run(arguments: list[str]) -> str:
         raise NoAnswer(f"`{name}`: {error.strerror}") from None
     if done.returncode != 0:
         printed = last_line(done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace"))
-        raise NoAnswer(f"`{name}` exited {done.returncode} saying: {printed}")
+        raise NoAnswer(f"`{name}` exited {done.returncode}: {printed}")
     return done.stdout.decode("utf-8", "replace")
 
 
@@ -47,9 +47,9 @@ def shares_of(rows: Iterable[Row], node: str) -> list[DrainShare]:
 
 
 def gives_way(rows: Iterable[Row], node: str, percent: float) -> bool:
-    """Whether a node that has just been drained was one too many, because others were at the same time.
+    """Whether a node that has just been drained exceeds the limit, because others were drained at the same time.
 
-    The first stay drained, by the time of their reason and then by name, so that every node decides alike.
+    The earliest stay drained, by the time of their reason and then by name, so that every node reaches the same decision.
     """
     rows = list(rows)
     for share in shares_of(rows, node):
@@ -61,7 +61,7 @@ def gives_way(rows: Iterable[Row], node: str, percent: float) -> bool:
 
 
 class SlurmOnNode:
-    """Slurm, asked and ordered about one node."""
+    """Queries and commands to Slurm about one node."""
 
     settle_seconds = 1.1
     """Slurm dates a drain in whole seconds: one of the same second that counts as earlier, by its node's name,
@@ -88,7 +88,7 @@ class SlurmOnNode:
         return frozenset(one[1] for one in found if one is not None)
 
     def jobs(self) -> dict[str, int]:
-        """What slurmctld has on this node: also jobs that are in their prolog or epilog."""
+        """Jobs that slurmctld has on this node, including those in their prolog or epilog."""
         lines = self._run(["squeue", "-h", "-w", self._node, "-o", "%A|%U"]).splitlines()
         jobs = {}
         for line in lines:
@@ -107,7 +107,7 @@ class SlurmOnNode:
         return shares_of(self.rows(), self._node)
 
     def drain(self, reason: str) -> None:
-        """No new job starts here; those that run go on."""
+        """Drain the node: no new job starts, running jobs continue."""
         self._update("State=DRAIN", f"Reason={reason}")
 
     def one_too_many(self, percent: float) -> bool:
@@ -116,15 +116,15 @@ class SlurmOnNode:
         return gives_way(self.rows(), self._node, percent)
 
     def explain(self, reason: str) -> None:
-        """Another reason for the same drain."""
+        """Change the reason of the drain."""
         self._update(f"Reason={reason}")
 
     def resume(self) -> None:
-        """Back in service."""
+        """Resume the node."""
         self._update("State=RESUME")
 
     def reboot(self, reason: str) -> None:
-        """Slurm's own reboot."""
+        """Reboot through Slurm."""
         self._run(["scontrol", "reboot", f"reason={reason}", self._node])
 
     def _update(self, *words: str) -> None:

@@ -22,7 +22,7 @@ _MARKS = "*+~#!%$@^-"
 _DRAINED = frozenset(("DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "MAINT"))
 _DOWN = frozenset(("DOWN", "NOT_RESPONDING", "FUTURE", "REBOOT_ISSUED", "POWERED_DOWN", "POWERING_DOWN"))
 _AT_REST = frozenset(("IDLE", "DRAINED", "DOWN", "UNKNOWN", "FUTURE", "FAIL", "MAINT", "RESERVED", "PLANNED"))
-"""Without a word of these it is not known that no job runs. sinfo shows IDLE+MAINT as `maint`, and so on."""
+"""Only these states prove that no job runs. sinfo shows IDLE+MAINT as `maint`, and so on."""
 _AT_WORK = frozenset(("ALLOCATED", "MIXED", "COMPLETING", "DRAINING", "FAILING"))
 _REBOOTING = frozenset(("REBOOT", "REBOOT_REQUESTED", "REBOOT_ISSUED"))
 LINE_MAX_CHARACTERS = 16 * 2**10
@@ -40,7 +40,7 @@ _SLURMS_OWN = (
     "gres/",
     "batch job complete",
 )
-"""How reasons begin that slurmctld and slurmd write in root's name."""
+"""Prefixes of reasons that slurmctld and slurmd write as root."""
 
 
 def node_state(text: str, reason: str = "", by: str = "") -> NodeState:
@@ -85,7 +85,7 @@ class Row:
 
     @property
     def node_state(self) -> NodeState:
-        """What sinfo says of the node."""
+        """The node as sinfo reports it."""
         reason = "" if self.reason == "none" else self.reason
         by = "" if self.user in ("", "Unknown") else f"{self.user}@{self.since}"
         return node_state(self.state, reason, by)
@@ -97,7 +97,7 @@ class Row:
 
 
 def parse_rows(output: str) -> list[Row]:
-    """What SINFO prints; NoAnswer when it is not that."""
+    """Parse the output of SINFO; raises NoAnswer for anything else."""
     rows = []
     for line in lines_of(output, "sinfo"):
         cells = line.split("|", 5)

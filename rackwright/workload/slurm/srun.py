@@ -16,7 +16,7 @@ import shlex
 from rackwright.command import CommandResult
 from rackwright.errors import WorkloadError
 from rackwright.model.ranges import fold
-from rackwright.workload.protocol import Output, Step
+from rackwright.workload.protocol import JobStep, Output
 
 ACCOUNT = "burnin"
 """Account of the acceptance runs, which root submits; every partition takes it."""
@@ -27,7 +27,7 @@ _EXIT = re.compile(r"^# srun exit status ([0-9]{1,3})$", re.MULTILINE)
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def srun_line(step: Step, name: str, gres: str | None) -> str:
+def srun_line(step: JobStep, name: str, gres: str | None) -> str:
     """The shell line that runs a step as job `name`, filters its output and ends with its exit status."""
     for variable in step.environment:
         if not _VARIABLE.fullmatch(variable):

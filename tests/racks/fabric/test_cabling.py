@@ -165,7 +165,7 @@ def test_a_leaf_that_falls_silent_is_unknown_and_no_missing_cable(rack: Site) ->
         assert finding["status"] == "UNKNOWN"
         assert (
             finding["text"]
-            == "worker4 rail 1 (rack r2 position 2) has a link and hears no LLDP: does the switch send it?"
+            == "worker4 rail 1 (rack r2 position 2) has a link but receives no LLDP: check that the switch sends it"
         )
     finally:
         run([*wire, str(0x4000)], timeout=30)

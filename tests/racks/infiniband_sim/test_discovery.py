@@ -233,7 +233,7 @@ def test_a_subnet_that_cannot_be_read_is_unknown_and_the_other_one_is_compared(t
     assert found.asked == hosts[:4]
     assert [one.status for one in found.findings] == [Status.UNKNOWN] * 4
     assert found.findings[0].text == (
-        "gpu001: ibnetdiscover found no link: the port that it was asked through is not connected."
+        "gpu001: ibnetdiscover found no link: the port that it used is not connected."
     )
     unplugged[NodePort(hosts[9], 0)] = None
     found = checked(tmp_path / "both", fabric, units.rewired(fabric, unplugged))

@@ -26,7 +26,7 @@ def _read(path: str) -> bytes:
         with open(path, "rb") as file:
             return file.read()
     except OSError:
-        return b""  # it has ended meanwhile
+        return b""  # it has exited meanwhile
 
 
 def main(rack: str, folder: str, out: Path) -> None:

@@ -14,7 +14,7 @@ import yaml
 
 from rackwright.alerts.catalogue import GROUPS
 from rackwright.alerts.overrides import Override
-from rackwright.alerts.rule import Alert, Group, Recording
+from rackwright.alerts.rule import Alert, Recording, RuleGroup
 from rackwright.alerts.text import RUNBOOKS, rule_file
 from tests.unit.alerts.case import Case, Recorded, steps, values
 
@@ -34,7 +34,7 @@ def promtool(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([program, *arguments], capture_output=True, text=True, timeout=300, check=False)
 
 
-def subject_of(alert: str) -> Group:
+def subject_of(alert: str) -> RuleGroup:
     """The group that an alert is in."""
     return next(
         group
@@ -46,7 +46,7 @@ def subject_of(alert: str) -> Group:
 def failing(
     folder: Path,
     cases: Iterable[Case | Recorded],
-    groups: Iterable[Group] = GROUPS,
+    groups: Iterable[RuleGroup] = GROUPS,
     overrides: Mapping[str, Override] | None = None,
 ) -> tuple[set[str], str]:
     """Names of cases that fail with these rules, and all that promtool printed.
@@ -61,7 +61,7 @@ def failing(
         )
     for (name, every), some in by_rule.items():
         file = f"{name.replace(':', '-')}-{every}"
-        tested = Group("tested", tuple(_read_by(rules, name)))
+        tested = RuleGroup("tested", tuple(_read_by(rules, name)))
         (folder / f"{file}.rules.yml").write_text(rule_file((tested,), ALL_JOBS, overrides))
         document = {
             "rule_files": [f"{file}.rules.yml"],

@@ -91,11 +91,14 @@ def test_xids_are_classed_as_the_catalogue_has_them():
         (
             {"FilesystemFillingUp": Override(thresholds={"hour": 12, "days": 1})},
             [
-                ("FilesystemFillingUp has no threshold hour.", "did you mean `hours`?"),
-                ("FilesystemFillingUp has no threshold days.", "known: percent, hours"),
+                ("The alert FilesystemFillingUp has no threshold hour.", "did you mean `hours`?"),
+                ("The alert FilesystemFillingUp has no threshold days.", "known: percent, hours"),
             ],
         ),
-        ({"NodeDown": Override(thresholds={"x": 1})}, [("NodeDown has no threshold x.", "it has none")]),
+        (
+            {"NodeDown": Override(thresholds={"x": 1})},
+            [("The alert NodeDown has no threshold x.", "it has no thresholds")],
+        ),
     ],
 )
 def test_changes_that_name_nothing(changes, found):

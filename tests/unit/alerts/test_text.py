@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from rackwright.alerts.catalogue import GROUPS
 from rackwright.alerts.overrides import Override
-from rackwright.alerts.rule import Alert, Group, Recording, Severity, Threshold
+from rackwright.alerts.rule import Alert, Recording, RuleGroup, Severity, Threshold
 from rackwright.alerts.text import number, rule_file, shortened
 from tests.unit.alerts.promtool import ALL_JOBS
 
@@ -36,7 +36,7 @@ FULL = Alert(
     labels={"team": "storage"},
 )
 MADE = Recording("a:b:sum", "sum by (node) (rate(a[5m]))", "A sum.", frozenset({"dcgm", "node"}), {"of": "a"})
-GROUP = Group("one", (MADE, FULL), interval_seconds=15)
+GROUP = RuleGroup("one", (MADE, FULL), interval_seconds=15)
 
 
 def _rules(*groups, jobs=frozenset({"node"}), overrides=None, **given):

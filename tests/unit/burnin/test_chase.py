@@ -100,7 +100,7 @@ def test_a_slow_rail_is_named_with_its_cable_and_the_likely_cause():
         "culprit: w3 rail 1: 0.5 GB/s with it, 2 without a fault; cable w3 rail 1 to leaf0.1 port 3 (c021); its PCIe link "
         "has 8 of 16 lanes; 50 symbol errors: the cable, its ends or the transceiver; a bit error rate of 2.3e-08 at least"
     )
-    assert under.text.startswith("0.5 GB/s at 67108864 B is under the floor")
+    assert under.text.startswith("0.5 GB/s at 67108864 B is below the floor")
 
 
 def test_slow_uplinks_are_named_with_both_ends_of_each_cable():
@@ -147,7 +147,7 @@ def test_rdma_declared_and_tcp_used_is_a_failure_by_name():
     assert report.exit_code is ExitCode.CHECK_FAILED
     [found] = against(report)
     assert found.text == (
-        "transport: roce is declared and RDMA was not used, one message is 67108864 B: w2 sent 0 B over rxe_rail0, rxe_rail1 "
+        "transport: roce is declared, but RDMA was not used; one message is 67108864 B: w2 sent 0 B over rxe_rail0, rxe_rail1 "
         "(eth1 sent 1000000000 B)"
     )
 
@@ -169,7 +169,7 @@ def test_a_declared_device_that_is_not_there_is_unknown():
 
     [found] = against(burnin(two_leaves(units=1), shell=Without(busbw=5.0)))
     assert found.status is Status.UNKNOWN
-    assert found.text.endswith("w[1-2] cannot be read: there is no device rxe_rail0 with a port 1")
+    assert found.text.endswith("w[1-2] cannot be read: the node has no device rxe_rail0 with a port 1")
 
 
 def test_devices_that_ucx_does_not_drive_are_left_to_mpi():

@@ -133,7 +133,7 @@ def test_a_slow_gpu_is_named_with_its_direction_and_the_floor():
     [found] = judge_copies(labelled("w1", slow), ("w1",), 8, H100)[1]
     assert found.status is Status.FAIL
     assert found.text.startswith(
-        "nvbandwidth: host_to_device_memcpy_ce: GPU 5 of w1 reaches 26.1 GB/s, under the floor of 48 (Azure"
+        "nvbandwidth: host_to_device_memcpy_ce: GPU 5 of w1 reaches 26.1 GB/s, below the floor of 48 (Azure"
     )
 
 
@@ -149,8 +149,8 @@ def test_missing_figures_are_unknown():
 def test_without_a_floor_it_is_unknown():
     found = judge_copies(labelled("w1", H800), ("w1",), 8, make_gpu_sku())[1]
     assert [(one.status, one.text) for one in found] == [
-        (Status.UNKNOWN, "nvbandwidth: host_to_device_memcpy_ce: SKU gpu-node has no floor h2d_gbs"),
-        (Status.UNKNOWN, "nvbandwidth: device_to_host_memcpy_ce: SKU gpu-node has no floor d2h_gbs"),
+        (Status.UNKNOWN, "nvbandwidth: host_to_device_memcpy_ce: SKU gpu-node declares no floor h2d_gbs"),
+        (Status.UNKNOWN, "nvbandwidth: device_to_host_memcpy_ce: SKU gpu-node declares no floor d2h_gbs"),
     ]
 
 
@@ -179,9 +179,9 @@ def test_one_job_measures_all_nodes():
         ({}, "nvbandwidth: SKU test-node has no GPUs"),
         (
             {"sku": H100, "mig": {"1g.10gb": 7}},
-            "nvbandwidth: MIG divides the GPUs, and the floors are of whole ones",
+            "nvbandwidth: the GPUs are in MIG mode, and the floors are for whole GPUs",
         ),
-        ({"sku": catalogue()["mi300x-8x"]}, "nvbandwidth: MI300X is a GPU of AMD's, the program is NVIDIA's"),
+        ({"sku": catalogue()["mi300x-8x"]}, "nvbandwidth: MI300X is an AMD GPU, and the program is NVIDIA's"),
     ],
 )
 def test_out_of_scope_by_name(changes, says):

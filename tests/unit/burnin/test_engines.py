@@ -18,7 +18,7 @@ from rackwright.model.settings import Burnin
 from rackwright.model.types import LinkKind
 from rackwright.render import render
 from rackwright.status import Status
-from rackwright.workload.protocol import GpuRequest, Step
+from rackwright.workload.protocol import GpuRequest, JobStep
 from rackwright.workload.slurm.control import Slurm
 from rackwright.workload.slurm.gres import gres
 from rackwright.workload.slurm.srun import srun_line
@@ -193,7 +193,7 @@ def test_engines_are_chosen_by_gpus():
 
 def test_variables_are_names():
     with pytest.raises(WorkloadError, match="not a valid name of an environment variable"):
-        srun_line(Step(("a",), 1, ("true",), 60, environment={"X; rm -rf": "1"}), "job", None)
+        srun_line(JobStep(("a",), 1, ("true",), 60, environment={"X; rm -rf": "1"}), "job", None)
 
 
 def test_the_line_in_a_real_shell_keeps_the_status_and_thins_out_the_log(tmp_path):
@@ -215,7 +215,7 @@ def test_the_line_in_a_real_shell_keeps_the_status_and_thins_out_the_log(tmp_pat
     )  # fmt: skip
     stub.chmod(0o755)
     line = srun_line(
-        Step(
+        JobStep(
             ("n1", "n2"),
             1,
             ("sh", "-c", "echo 'a b'"),

@@ -43,7 +43,7 @@ def test_the_rate_of_a_software_device_says_nothing():
     slow = state(link={"state": "4: ACTIVE", "rate": "2.5 Gb/sec (1X SDR)"})
     declared = Declared(replace(RAIL, software=True), speed_gbps=10.0)
     assert evidence(slow, slow, declared) == ()
-    assert said(slow, slow, speed_gbps=10.0) == ("the link runs at 2.5 Gb/s, 10 are declared",)
+    assert said(slow, slow, speed_gbps=10.0) == ("the link runs at 2.5 Gb/s, declared 10",)
 
 
 def test_a_port_whose_counters_stand_still_shows_nothing():
@@ -67,7 +67,7 @@ def test_a_port_whose_counters_stand_still_shows_nothing():
             {"rp_cnp_handled": 5000},
             "5000 congestion notifications handled: the fabric made this node send more slowly",
         ),
-        ({}, {"packet_seq_err": 100}, "100 packets out of sequence: packets are lost on the way"),
+        ({}, {"packet_seq_err": 100}, "100 packets out of sequence: the path drops packets"),
     ],
 )
 def test_a_counter_that_rose_is_named(before, after, sentence):
@@ -80,13 +80,13 @@ def test_a_few_signs_of_congestion_are_usual():
 
 def test_the_bit_error_rate_is_of_the_bits_that_came_in():
     found = said(state(), state({"symbol_error": 32, "port_rcv_data": 10**9}), max_ber=1e-12)
-    assert found[1] == "a bit error rate of 1.0e-09 at least, 1e-12 is allowed"
+    assert found[1] == "a bit error rate of 1.0e-09 at least (at most 1e-12 is declared)"
 
 
 def test_the_link_and_pcie_are_compared():
     assert said(None, state(link={"state": "1: DOWN", "rate": "200 Gb/sec (4X HDR)"}), speed_gbps=400.0) == (
         "the port is DOWN",
-        "the link runs at 200 Gb/s, 400 are declared",
+        "the link runs at 200 Gb/s, declared 400",
     )
     pcie = {
         "current_link_width": "8", "max_link_width": "16",
@@ -94,7 +94,7 @@ def test_the_link_and_pcie_are_compared():
     }  # fmt: skip
     assert said(None, state(pcie=pcie)) == (
         "its PCIe link has 8 of 16 lanes",
-        "its PCIe link has 16.0 GT/s PCIe, the device can do 32.0 GT/s PCIe",
+        "its PCIe link has 16.0 GT/s PCIe, the device supports 32.0 GT/s PCIe",
     )
 
 
@@ -105,7 +105,7 @@ def test_a_wrong_gid_and_a_wrong_mtu_are_named():
     small = PortState({"rx_crc_errors": 4}, {"mtu": "1500"})
     assert said(None, state(netdev=small), mtu=9000) == (
         "4 frames with a wrong checksum: the cable or its ends (eth1)",
-        "the MTU of eth1 is 1500, 9000 is declared",
+        "the MTU of eth1 is 1500, declared 9000",
     )
 
 
@@ -113,7 +113,7 @@ def test_what_cannot_be_read_is_said():
     assert said(None, NodeState(problem="Cannot connect to w1.")) == (
         "its counters cannot be read: Cannot connect to w1.",
     )
-    assert said(None, NodeState()) == ("there is no device mlx5_rail0",)
+    assert said(None, NodeState()) == ("the node has no device mlx5_rail0",)
 
 
 def test_nccls_log_tells_tcp():
@@ -136,7 +136,7 @@ def test_a_message_by_rdma_is_the_proof():
     [found] = proof(state({"port_xmit_data": 5}), state({"port_xmit_data": 5 + 249_999}))
     assert found.status is Status.FAIL
     assert found.text == (
-        "transport: roce is declared and RDMA was not used, one message is 1000000 B: w1 sent 999996 B over mlx5_rail0"
+        "transport: roce is declared, but RDMA was not used; one message is 1000000 B: w1 sent 999996 B over mlx5_rail0"
     )
 
 
@@ -153,7 +153,7 @@ def test_software_devices_are_counted_by_packets_of_their_mtu():
     [
         (NodeState(problem="no answer"), state({"port_xmit_data": 9}), "no answer"),
         (state(), state(), "mlx5_rail0 counts neither port_xmit_data nor sent_pkts"),
-        (NodeState(), NodeState(), "there is no device mlx5_rail0 with a port 1"),
+        (NodeState(), NodeState(), "the node has no device mlx5_rail0 with a port 1"),
     ],
 )
 def test_what_is_not_counted_is_unknown(before, after, why):
@@ -206,7 +206,7 @@ def test_the_script_reads_sysfs(tmp_path):
 def test_a_broken_list_is_no_reading():
     assert (
         parse_counters("device mlx5_0\nport 1\ncount port_xmit_data 5\n").problem
-        == "the list of counters is broken off"
+        == "the list of counters is truncated"
     )
 
     class Shell:

@@ -80,5 +80,5 @@ def test_the_message_names_the_floor_of_the_size():
         size, busbw_gbs = GIB, 300.0
 
     assert judge_floor(Row, Floor(400, "a source", FULL_SIZE, 2)).text == (
-        f"300 GB/s at {GIB} B is under the floor of 360 GB/s for this size, 400 from {FULL_SIZE} B on (a source)"
+        f"300 GB/s at {GIB} B is below the floor of 360 GB/s for this size, 400 from {FULL_SIZE} B on (a source)"
     )

@@ -79,9 +79,9 @@ def test_the_sites_floor_of_one_node_decides():
     settings = {"floors_by_nodes": {1: 4}, "floor_busbw_gbs": 1.0}
     group = burnin(cluster_of(2, **settings), shell=head).groups[0]
     assert group.findings[0].text == (
-        "w1 alone: 3.9 GB/s at 67108864 B is under the floor of 4 GB/s (test, `floors_by_nodes`)"
+        "w1 alone: 3.9 GB/s at 67108864 B is below the floor of 4 GB/s (test, `floors_by_nodes`)"
     )
-    assert "the collectives were not run: nodes that are sound alone: w2 of 2" in group.findings[-1].text
+    assert "the collectives did not run: only w2 of 2 nodes are sound alone" in group.findings[-1].text
     assert head.together == []
 
 
@@ -113,7 +113,7 @@ def test_by_the_floor_of_the_sku():
     floor = Floor(460, "Azure", FULL_SIZE, 1)
     found = judge_nodes([figure("w1", 470.0), figure("w2", 455.0)], floor, 0.95)
     assert [one.text for one in found.findings] == [
-        "w2 alone: 455 GB/s at 8589934592 B is under the floor of 460 GB/s (Azure)"
+        "w2 alone: 455 GB/s at 8589934592 B is below the floor of 460 GB/s (Azure)"
     ]
     assert found.left_out == ("w2",)
 

@@ -98,7 +98,7 @@ def test_a_slow_rail_is_named_with_both_nodes():
     assert [one.gbps for one in figures] == [385.10, 353.53]
     assert found.status is Status.FAIL
     assert found.text.startswith(
-        "ib_write_bw: rail 1 (mlx5_1) of w1 -> w2 reaches 353.53 Gb/s from host memory, under the floor of"
+        "ib_write_bw: rail 1 (mlx5_1) of w1 -> w2 reaches 353.53 Gb/s from host memory, below the floor of"
     )
 
 

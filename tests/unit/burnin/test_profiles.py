@@ -126,7 +126,7 @@ def test_an_acceptance_of_two_sound_nodes_passes_by_the_floors_of_the_catalogue(
     [group] = report.groups
     [few] = group.all_findings
     assert few.status is Status.OUT_OF_SCOPE
-    assert few.text.startswith("nodes alone through their ports are measured, not judged: ")
+    assert few.text.startswith("nodes alone through their ports: measured, not judged: ")
     assert [one.busbw_gbs for one in group.loopback] == [480.0, 480.0]
     assert sum("NCCL_P2P_DISABLE=1 NCCL_SHM_DISABLE=1 " in job for job in head.jobs) == 2
     assert report.exit_code is ExitCode.CLEAN
@@ -165,7 +165,7 @@ def test_a_node_whose_nvlink_is_slow_fails_before_the_fabric_is_measured():
     report = burnin(gpu_cluster(), shell=head, profile="quick")
     assert report.exit_code is ExitCode.CHECK_FAILED
     assert (
-        "w1 alone: 430 GB/s at 8589934592 B is under the floor of 460 GB/s (Azure"
+        "w1 alone: 430 GB/s at 8589934592 B is below the floor of 460 GB/s (Azure"
         in report.groups[0].findings[0].text
     )
     assert not any("--nodes=2" in job for job in head.jobs)
@@ -195,11 +195,11 @@ def gemm(value, slow=None, slow_value="2.31e+05"):
 def test_a_gpu_under_the_catalogues_floor_fails_although_it_is_near_the_median():
     [found] = gemm("7.60e+05", slow=5, slow_value="7.10e+05")  # 6.6 % below the median, under 715
     assert found.status is Status.FAIL
-    assert found.text.startswith("gemm: GPU 5 of w1 reaches 710.0 TFLOPS, under the floor of 715 TFLOPS (")
+    assert found.text.startswith("gemm: GPU 5 of w1 reaches 710.0 TFLOPS, below the floor of 715 TFLOPS (")
 
 
 def test_a_fleet_under_the_floor_is_unknown_and_one_over_it_passes():
     [found] = gemm("6.00e+05")
     assert found.status is Status.UNKNOWN
-    assert "the median of 8 GPUs is 600.0 TFLOPS, under the floor of 715 TFLOPS" in found.text
+    assert "the median of 8 GPUs is 600.0 TFLOPS, below the floor of 715 TFLOPS" in found.text
     assert gemm("7.60e+05") == []

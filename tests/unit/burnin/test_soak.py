@@ -100,7 +100,7 @@ def test_a_round_under_the_floor_is_named_once_with_its_time():
     [(status, text)] = texts(findings)
     assert status is Status.FAIL
     assert text == (
-        f"all_reduce: 0.5 GB/s at {SIZE} B is under the floor of 1 GB/s (a floor of the test) "
+        f"all_reduce: 0.5 GB/s at {SIZE} B is below the floor of 1 GB/s (a floor of the test) "
         "(first seen at 2026-05-28T20:56:40+00:00)"
     )
 
@@ -168,7 +168,7 @@ def test_throttling_by_the_board_fails_and_is_named():
     [found] = judge_readings((Reading("10:00"), hot, hot))
     assert (found.status, found.text) == (
         Status.FAIL,
-        "GPU 3 of w1: hw_thermal_slowdown holds the clocks down (since 10:02)",
+        "GPU 3 of w1: hw_thermal_slowdown throttles the clocks (since 10:02)",
     )
 
 

@@ -57,7 +57,7 @@ def test_output_without_footer_and_ranks_is_unknown():
     assert {finding.status for finding in findings} == {Status.UNKNOWN}
     texts = " ".join(finding.text for finding in findings)
     assert "ends before its summary" in texts
-    assert "0 ranks took part of 16" in texts
+    assert "0 of 16 ranks took part" in texts
 
 
 def test_not_checked_in_place_is_right_for_alltoall_only():
@@ -152,7 +152,7 @@ ROW = "   134217728      33554432     float     sum      -1   1916.4   70.04  12
         ("# Out of bounds values : 0 OK\n", "", Status.UNKNOWN, "ends before its summary"),
         ("# Avg bus bandwidth    : 19.7866 \n", "", Status.UNKNOWN, "ends before its summary"),
         ("starting: all_reduce_perf", "starting: broadcast_perf", Status.UNKNOWN, "output of broadcast_perf"),
-        ("#  Rank  7 Group", "#  Lost  7 Group", Status.UNKNOWN, "7 ranks took part of 8"),
+        ("#  Rank  7 Group", "#  Lost  7 Group", Status.UNKNOWN, "7 of 8 ranks took part"),
         ("on  nid005487", "on  nid005471", Status.UNKNOWN, "no rank ran on nid005487"),
     ],
 )  # fmt: skip
@@ -298,7 +298,7 @@ def test_floor_is_judged_at_the_lower_of_both_placements():
     assert judge_floor(row, Floor(122.57, "s")) is None
     under = judge_floor(row, Floor(122.58, "a document, read 2026-11-01"))
     assert under.status is Status.FAIL
-    assert "under the floor of 122.58 GB/s (a document, read 2026-11-01)" in under.text
+    assert "below the floor of 122.58 GB/s (a document, read 2026-11-01)" in under.text
     unknown = judge_floor(row, None)
     assert unknown.status is Status.UNKNOWN
     assert "no floor is declared" in unknown.text

@@ -122,7 +122,7 @@ def test_it_asks_for_the_password_wherever_prometheus_asks():
 @pytest.mark.parametrize(
     ("answer", "status", "evidence"),
     [
-        ((7, "000", "curl: (7) Failed to connect\n"), "FAIL", f"nothing answers at {METRICS}"),
+        ((7, "000", "curl: (7) Failed to connect\n"), "FAIL", f"no answer at {METRICS}"),
         (
             (
                 60,
@@ -130,7 +130,7 @@ def test_it_asks_for_the_password_wherever_prometheus_asks():
                 "curl: (60) SSL certificate problem: self-signed certificate\nMore details here: ...\n",
             ),
             "FAIL",
-            f"{METRICS} has no TLS that this node trusts: curl: (60) SSL certificate problem: self-signed certificate",
+            f"this node does not trust the TLS certificate of {METRICS}: curl: (60) SSL certificate problem: self-signed certificate",
         ),
         (
             (28, "000", "curl: (28) Operation timed out\n"),

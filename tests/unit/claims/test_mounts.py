@@ -90,7 +90,7 @@ def table(text):
 def test_what_waits_for_a_server_that_is_away_is_unknown():
     """Seen on the storage rack: the first use after a boot, while the server is down."""
     autofs = f"{ROOT}0 0 0:0 / /home rw - autofs systemd-1 rw\n"
-    said = ("UNKNOWN", "/home is not mounted yet: it waits for its server")
+    said = ("UNKNOWN", "/home is not mounted yet: its automount waits for the server")
     assert judge(MOUNTED, probe(HUNG) | table(autofs)) == said
     # without the automounter nothing waits: it is not mounted
     assert judge(MOUNTED, probe(HUNG) | table(ROOT)) == ("FAIL", "/home is not mounted")
@@ -196,7 +196,7 @@ def test_root_that_keeps_its_rights_by_declaration_has_to_be_able_to_write():
     result = judged("nfs_client", CHECKS, WRITTEN, cluster, worker(cluster), host)
     assert (str(result.status), result.evidence) == (
         "FAIL",
-        "/home is not writable: the server is declared not to squash root here, but refuses it",
+        "/home is not writable: the server is declared not to squash this node's root, but refuses it",
     )
 
 
@@ -253,6 +253,6 @@ def test_units():
         "FAIL",
         (
             "/etc/systemd/system/home.mount is not as declared: lines are missing or in another order; "
-            "/etc/systemd/system/home.automount is there, and nothing declares it"
+            "/etc/systemd/system/home.automount exists but is not declared"
         ),
     )

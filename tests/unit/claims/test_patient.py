@@ -52,7 +52,7 @@ def test_an_error_has_its_name():
     assert raised.value.name == "ENOENT"
     with pytest.raises(patient.AnswerError, match="KeyError"):
         run("said = {}['x']")
-    with pytest.raises(patient.AnswerError, match="the process that asked ended"):
+    with pytest.raises(patient.AnswerError, match="the child process ended"):
         run("import os\nos._exit(3)")
 
 

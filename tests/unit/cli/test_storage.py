@@ -89,7 +89,7 @@ def test_local_drives_have_no_checkpoint_stage(rackwright, file):
 def test_a_cluster_without_a_workload_manager(rackwright, file):
     result = rackwright("storage", "bench", file)
     assert result.status == 1
-    assert "No role of cluster demo runs a workload manager" in result.err
+    assert "no role of cluster demo runs one" in result.err
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ import yaml
 
 from rackwright.alerts.catalogue import GROUPS
 from rackwright.alerts.declared import declared_groups
-from rackwright.alerts.rule import Group, Recording
+from rackwright.alerts.rule import Recording, RuleGroup
 from rackwright.alerts.text import rule_file
 from rackwright.model.cluster import Cluster, Node
 from rackwright.prometheus.program import Asker, Failed
@@ -122,7 +122,7 @@ def _write(folder: Path, cluster: Cluster, exporters: int) -> None:
     recordings = (
         *declared_groups(cluster),
         *(
-            Group(one.name, tuple(rule for rule in one.rules if isinstance(rule, Recording)))
+            RuleGroup(one.name, tuple(rule for rule in one.rules if isinstance(rule, Recording)))
             for one in GROUPS
         ),
     )

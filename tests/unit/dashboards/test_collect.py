@@ -154,7 +154,7 @@ def test_no_job_ran():
 def test_prometheus_does_not_say_which_nodes_there_are():
     with pytest.raises(RackwrightError) as refused:
         collect(CLUSTER, [dashboard(ABOUT, variables=(NODE,))], Answers(errors={SEEK: "timeout"}))
-    assert refused.value.message == "Prometheus did not say which nodes there are: timeout."
+    assert refused.value.message == "Prometheus did not list the nodes: timeout."
 
 
 def test_a_page_of_a_node_has_what_the_node_has():

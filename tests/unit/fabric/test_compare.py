@@ -174,7 +174,7 @@ def test_a_switch_that_sends_no_lldp_is_unknown_and_no_missing_cable() -> None:
     devices = {"gpu001": Device("gpu001", False, "gpu001")}
     names = Names({("gpu001", "rail0"): 0})
     for state, status, words in (
-        ("up", Status.UNKNOWN, "leaf1 was not heard: no LLDP on the ports of gpu001 that are cabled to it."),
+        ("up", Status.UNKNOWN, "leaf1 was not seen: no LLDP on the ports of gpu001 that are cabled to it."),
         ("lowerlayerdown", Status.FAIL, "gpu001 rail 0 is lowerlayerdown"),
         (None, Status.UNKNOWN, "no interface of the node is declared for it or has its address"),
     ):

@@ -44,7 +44,7 @@ def test_a_discovery_of_nothing_is_unread(text: str, why: str) -> None:
 def test_an_incomplete_discovery_is_unread() -> None:
     whole = (RECORDED / "ibnetdiscover.txt").read_text()
     [why] = parse_ibnetdiscover(whole[: whole.index("vendid", whole.index("Ca\t"))]).unread
-    assert why == f"ibnetdiscover has no section of {GPU1}: its output is incomplete"
+    assert why == f"ibnetdiscover has no section for {GPU1}: its output is incomplete"
 
 
 def test_iblinkinfo_as_recorded() -> None:

@@ -146,7 +146,9 @@ def test_past_the_share_an_alert_is_raised_and_jobs_start(tmp_path):
     machine.breaks()
     assert not machine.run("prolog")
     assert machine.slurm.words == {"IDLE"}
-    assert "1 of 10 nodes of main are drained by health checks" in machine.read(places.MEMORY)["alert"]
+    assert (
+        "1 of 10 nodes of main are already drained by health checks" in machine.read(places.MEMORY)["alert"]
+    )
     text = machine.metrics()
     assert "\nrackwright_health_alert 1\n" in text
     assert '\nrackwright_health_failed{check="gpu-count",action="reboot"} 1\n' in text
@@ -250,7 +252,7 @@ def test_kill_switches_of_the_node(machine):
     found = {one["check"]: one for one in last["results"]}
     assert found["gpu-count"]["status"] == "DISABLED"
     assert found["gpu-count"]["evidence"] == "switched off: on this node: the eighth is at the vendor's"
-    assert found["kill-switch"]["evidence"].endswith("gpu-cuont names no check")
+    assert found["kill-switch"]["evidence"].endswith("gpu-cuont: there is no health check gpu-cuont")
     assert "gpu-count" not in machine.slurm.reason
 
 

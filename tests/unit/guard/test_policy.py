@@ -227,7 +227,7 @@ def test_no_more_than_the_share_is_drained():
     assert found.action is GuardAction.KEEP
     assert found.past_share
     assert found.memory.alert == (
-        "not drained: 10 of 100 nodes of main are drained by health checks, 10 may be; "
+        "not drained: 10 of 100 nodes of main are already drained by health checks, at most 10 may be; "
         "gpu-count FAIL reboot: 7 of 8"
     )
     assert go(BAD, shares=(DrainShare("main", 100, 9),)).action is GuardAction.DRAIN
@@ -273,7 +273,7 @@ def test_a_drained_and_empty_node_is_rebooted_at_most_so_often():
         memory, at = decision.memory, at + 600
         steps.append(decision.action)
     assert steps == [GuardAction.REBOOT] * 3 + [GuardAction.KEEP] * 2
-    assert memory.alert == "3 reboots in 24 h did not help: gpu-count FAIL reboot: 7 of 8"
+    assert memory.alert == "3 reboots within 24 h did not help: gpu-count FAIL reboot: 7 of 8"
     later = decide(REBOOTS, memory, BAD, OURS, (), NOW + 86400 + 1)
     assert (later.action, len(later.memory.reboots)) == (GuardAction.REBOOT, 3)
 

@@ -96,7 +96,7 @@ def _ask_mounts(sections: dict) -> None:
     """What the probe would have met: a user's own FUSE mount refuses root, all others answer."""
     for mount in sections.get("mounts", {"data": {"mounts": []}})["data"]["mounts"]:
         user = mount["type"].startswith("fuse.")
-        why = f"`stat -f {mount['target']}` exited 1 saying: Permission denied" if user else None
+        why = f"`stat -f {mount['target']}` exited 1: Permission denied" if user else None
         asked = (None, None, None) if user else (0.01, 10.0, 1.0)
         mount.update(zip(("seconds", "used_percent", "inodes_percent"), asked, strict=True), why=why)
 

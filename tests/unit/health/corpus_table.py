@@ -26,8 +26,8 @@ HEAD = """\
 SECTION = """\
 ## False alarms and misses
 
-Outputs of real machines as their owners published them (`tests/unit/health/corpus`; its README and index say where each
-is from), each judged against the node it is declared to be. A false drain is a healthy document with a FAIL that takes
+Outputs of real machines as their owners published them (`tests/unit/health/corpus`; its README and index have the source
+of each), each judged against the node it is declared to be. A false drain is a healthy document with a FAIL that takes
 the node out; UNKNOWN, a healthy one that a draining check cannot judge; a miss, a faulty one without its declared
 action, as declared today. "a → b": with the code of 2026-11-22, and now. *Recorded* is the published text;
 *transcribed* has its values in another layout; *synthetic* is made up or edited. *Other*: ambiguous, or read but not

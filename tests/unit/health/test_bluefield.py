@@ -63,7 +63,7 @@ def test_what_cannot_be_read_is_unknown(text):
 def test_a_card_in_the_other_mode_drains_nothing():
     [result] = found(command(mlxconfig_of(CARD), mlxconfig(CARD, nic=False)))
     assert (result.status, result.action) == (Status.FAIL, Action.NONE)
-    assert result.evidence == f"{CARD} is in DPU mode, declared is NIC mode"
+    assert result.evidence == f"{CARD} is in DPU mode, declared NIC mode"
 
 
 def test_a_card_that_cannot_be_read_hides_no_other():
@@ -104,9 +104,9 @@ def test_every_card_is_gone():
 @pytest.mark.parametrize(
     ("bluefields", "status", "evidence"),
     [
-        ({"any": 4}, Status.PASS, "4 ports; no mode is declared"),
-        ({"nic": 2, "any": 2}, Status.PASS, "4 ports; no mode is declared"),
-        ({"dpu": 2, "nic": 2}, Status.FAIL, "0 of 2 ports declared in DPU mode are in it"),
+        ({"any": 4}, Status.PASS, "4 ports; the SKU declares no mode"),
+        ({"nic": 2, "any": 2}, Status.PASS, "4 ports; the SKU declares no mode"),
+        ({"dpu": 2, "nic": 2}, Status.FAIL, "0 of 2 ports declared in DPU mode are in that mode"),
         ({"nic": 4}, Status.PASS, "NIC mode"),
     ],
 )

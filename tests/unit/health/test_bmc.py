@@ -33,7 +33,7 @@ def statuses(results):
     ("path", "why"),
     [
         (TOOL, "ipmitool is not installed"),
-        ("/dev/ipmi0", "the node reaches no BMC: /dev/ipmi0 is missing"),
+        ("/dev/ipmi0", "the node cannot reach a BMC: /dev/ipmi0 is missing"),
     ],
 )
 def test_a_node_without_it_is_out_of_scope(path, why):

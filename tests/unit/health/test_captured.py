@@ -386,19 +386,23 @@ def test_the_command_line_judges_a_capture(tmp_path, capsys):
     assert (status, "1 of 8 GPUs have NVLinks" in said) == (3, True)
     status, said = run(tmp_path, capsys, STATUS, "--sku", "hgx-h100", "--gpus", "1")
     assert status == 0
-    assert "a capture of nvidia-smi nvlink, judged by its nvlink only: 1 PASS" in said
+    assert "a capture of nvidia-smi nvlink; only its nvlink is judged: 1 PASS" in said
 
 
 def test_the_command_line_says_why_a_capture_is_not_judged(tmp_path, capsys):
     known = ", ".join(one.name for one in KINDS)
     for text, arguments, words in (
-        ("half a docu", ["--sku", "hgx-h100"], f"captures that can be read: {known}"),
-        (STATUS, ["inventory/lab.yaml"], "A capture does not say which node it is of."),
-        (STATUS, ["--sku", "cpu-16c-64g"], "No check of SKU cpu-16c-64g judges what is in nvidia-smi nvlink"),
+        ("half a docu", ["--sku", "hgx-h100"], f"known captures: {known}"),
+        (STATUS, ["inventory/lab.yaml"], "A capture has no node name."),
+        (
+            STATUS,
+            ["--sku", "cpu-16c-64g"],
+            "No check of SKU cpu-16c-64g uses the content of nvidia-smi nvlink",
+        ),
         (
             "<nvidia_smi_log><gpu>",
             ["--sku", "hgx-h100"],
-            "This looks like nvidia-smi -q -x, but cannot be read",
+            "This looks like nvidia-smi -q -x, but cannot be parsed",
         ),
     ):
         status, said = run(tmp_path, capsys, text, *arguments)

@@ -74,7 +74,7 @@ def test_a_few_replays_are_no_fault():
 def test_a_counter_that_no_check_knows_is_a_warning():
     told = edit(ERRORS, "Link 3: Replay Errors: 0", "Link 3: Phase Errors: 9", 1)
     [found] = of("full", "nvlink-errors", told)
-    assert (found.status, found.evidence) == (Status.WARN, "GPU 0: phase 9, a counter that no check knows")
+    assert (found.status, found.evidence) == (Status.WARN, "GPU 0: phase 9, an unknown counter")
 
 
 def test_links_that_are_all_inactive_fail_with_what_nvidia_smi_prints():

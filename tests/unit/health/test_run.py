@@ -64,7 +64,7 @@ def test_a_node_without_python_is_unknown(fleet):
     found = health(fleet, shell=Shell({"gpu2": ""}), limit="gpu2")
     assert found.exit_code is ExitCode.UNKNOWN
     assert {one.evidence for one in found.results if one.status is Status.UNKNOWN} == {
-        "the probe exited 1 saying: bash: python3: command not found"
+        "the probe exited 1: bash: python3: command not found"
     }
 
 
@@ -87,7 +87,7 @@ def test_a_saved_document_is_judged_offline(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["nodes"][0]["action"] == "reboot"
     path.write_text("half a docu")
     assert cli(["health", "--document", str(path), "--sku", "dgx-h100"]) == 1
-    assert "captures that can be read: nvidia-smi -q -x, " in " ".join(capsys.readouterr().err.split())
+    assert "known captures: nvidia-smi -q -x, " in " ".join(capsys.readouterr().err.split())
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_a_saved_document_is_judged_offline(tmp_path, capsys):
     [
         ([], "give a cluster file"),
         (["--document", "/no/such.json", "--sku", "dgx-h100"], "cannot be read"),
-        (["--document", __file__], "Say what the document should be."),
+        (["--document", __file__], "There is nothing to judge the document by."),
         (["--document", __file__, "--sku", "dgx-h101"], "did you mean `dgx-h100`?"),
     ],
 )

@@ -163,7 +163,7 @@ FAILURES = [
     (
         RUNS,
         unit("ssh.service", state="disabled"),
-        "ssh.service is active, and disabled: it does not start at boot",
+        "ssh.service is active but disabled: it does not start at boot",
     ),
     (
         RUNS,

@@ -85,7 +85,7 @@ def test_settings():
     found = result(SETTINGS, files({**SETTINGS_FILES, texts.gossip_file(OPTIONS): "old"}))
     assert (found.status, found.evidence) == (
         "FAIL",
-        f"{texts.gossip_file(OPTIONS)} is there, and nothing declares it",
+        f"{texts.gossip_file(OPTIONS)} exists but is not declared",
     )
 
 

@@ -185,7 +185,7 @@ FAILURES = [
     (
         "package sources are as declared",
         file(texts.SOURCES, "Types: deb\n"),
-        "/etc/apt/sources.list.d/rackwright.sources is there, and nothing declares it",
+        "/etc/apt/sources.list.d/rackwright.sources exists but is not declared",
     ),
     (
         WHOLE,
@@ -246,7 +246,7 @@ FAILURES = [
     (
         "every mount and export by rackwright is declared",
         {ASK_STORAGE: "/etc/systemd/system/data.mount:X-Rackwright-Purpose=data\nend\n"},
-        "/etc/systemd/system/data.mount: rackwright wrote it, and nothing declares it now",
+        "/etc/systemd/system/data.mount: written by rackwright, but no longer declared",
     ),
 ]
 EL_FAILURES = [

@@ -133,7 +133,7 @@ def test_no_check_passes_without_knowing():
             "containerd runs",
             unit("containerd.service", state="disabled"),
             "FAIL",
-            "containerd.service is active, and disabled: it does not start at boot",
+            "containerd.service is active but disabled: it does not start at boot",
         ),
         ("containerd's files are as declared", FILES, "PASS", "5 files"),
         (

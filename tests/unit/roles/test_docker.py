@@ -284,7 +284,7 @@ MEMBERS = "only declared users are in the group docker"
             "docker runs",
             unit("docker.service", state="disabled"),
             "FAIL",
-            "docker.service is active, and disabled: it does not start at boot",
+            "docker.service is active but disabled: it does not start at boot",
         ),
         ("daemon.json is as declared", file(CONF, JSON), "PASS", "/etc/docker/daemon.json"),
         (

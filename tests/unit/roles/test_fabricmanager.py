@@ -159,7 +159,7 @@ SAYS = f"Fabric Manager version is : {DRIVER}\nBuild Info - Branch: rel/gpu_drv/
         (RUNS, unit("nvidia-fabricmanager.service", active="failed"), "FAIL",
          "nvidia-fabricmanager.service is failed"),
         (RUNS, unit("nvidia-fabricmanager.service", state="disabled"), "FAIL",
-         "nvidia-fabricmanager.service is active, and disabled: it does not start at boot"),
+         "nvidia-fabricmanager.service is active but disabled: it does not start at boot"),
         (RUNS, {}, "UNKNOWN", None),
         (RUNS, dict.fromkeys(unit("nvidia-fabricmanager.service"), ""), "UNKNOWN",
          "Unit of nvidia-fabricmanager.service: the node printed nothing"),

@@ -424,7 +424,7 @@ def test_a_healthy_node_passes(cluster, name):
 CASES = [
     (CLUSTER, "nftables is installed", installed(os_family("debian"), ("nftables",), missing=("nftables",)), "FAIL", "not installed: nftables"),
     (CLUSTER, "the rules are as declared on disk", files({rules.RULES: None}), "FAIL", f"{rules.RULES} is missing"),
-    (CLUSTER, "the rules are loaded at boot", unit(UNIT, state="disabled"), "FAIL", f"{UNIT} is active, and disabled: it does not start at boot"),
+    (CLUSTER, "the rules are loaded at boot", unit(UNIT, state="disabled"), "FAIL", f"{UNIT} is active but disabled: it does not start at boot"),
     (CLUSTER, "the rules in force are the declared ones", {LIVE: "the table inet rackwright is not there\n"}, "FAIL", "the table inet rackwright is not there"),
     (CLUSTER, "the rules in force are the declared ones", {LIVE: "\n"}, "UNKNOWN", "nft did not say what the kernel filters by"),
     (EL, "firewalld filters nothing besides", unit("firewalld.service"), "FAIL", "firewalld.service is enabled, not masked: a packet comes in only where both let it"),

@@ -137,11 +137,11 @@ LOCKED = {line: "401" for path in verify._CLOSED for line in status_of(path, "40
         (LOCKED, "PASS", f"{BASE} requires a login"),
         (LOCKED | status_of("/api/search", "200"), "FAIL", f"{BASE}/api/search answers without a password"),
         (LOCKED | status_of("/metrics", "200"), "FAIL", f"{BASE}/metrics answers without a password"),
-        (LOCKED | status_of("/api/org", 7, "", ""), "FAIL", f"nothing answers at {BASE}/api/org"),
+        (LOCKED | status_of("/api/org", 7, "", ""), "FAIL", f"no answer at {BASE}/api/org"),
         (
             LOCKED | status_of("/api/org", 60, "", "self-signed certificate"),
             "FAIL",
-            f"{BASE}/api/org has no TLS that this node trusts: self-signed certificate",
+            f"this node does not trust the TLS certificate of {BASE}/api/org: self-signed certificate",
         ),
         (
             LOCKED | status_of("/api/org", 28, "", "timed out"),

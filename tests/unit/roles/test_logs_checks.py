@@ -194,7 +194,7 @@ URLS = {"journal": "https://10.9.0.10:19532/upload", "loki": "https://10.9.0.10:
         ((35, "000", "curl: (35) handshake"), "PASS", "closes a connection without a certificate"),
         ((0, "202", ""), "FAIL", "accepts clients without a certificate: it answers 202"),
         ((22, "400", ""), "FAIL", "accepts clients without a certificate: it answers 400"),
-        ((7, "000", "curl: (7) refused"), "FAIL", "nothing answers at"),
+        ((7, "000", "curl: (7) refused"), "FAIL", "no answer at"),
         ((60, "000", "curl: (60) self-signed"), "FAIL", "has a certificate that is not of the site's CA"),
         ((28, "000", "curl: (28) timed out"), "UNKNOWN", "exited 28: curl: (28) timed out"),
         ((127, "", "sh: curl: not found"), "UNKNOWN", "exited 127"),

@@ -192,7 +192,7 @@ REACHES = "slurmdbd's database user reaches its database and no other"
             "MariaDB runs",
             unit("mariadb.service", state="disabled"),
             "FAIL",
-            "mariadb.service is active, and disabled: it does not start at boot",
+            "mariadb.service is active but disabled: it does not start at boot",
         ),
         ("MariaDB runs", {}, "UNKNOWN", None),
         ("MariaDB listens for slurmdbd alone", {"ss -Hltn": LISTENERS}, "PASS", "listens on 127.0.0.1"),

@@ -134,7 +134,7 @@ def said(*statuses, skew=0):
             "munged runs",
             unit("munge.service", state="disabled"),
             "FAIL",
-            "munge.service is active, and disabled: it does not start at boot",
+            "munge.service is active but disabled: it does not start at boot",
         ),
         ("munged runs", unit("munge.service", "", ""), "UNKNOWN", None),
         ("munged runs", {}, "UNKNOWN", "cannot run `sh`: sh: 1: sh: not found"),
@@ -181,7 +181,7 @@ def said(*statuses, skew=0):
             "munge encodes and decodes",
             {ENCODE: (6, "", "munge: Error: Failed to access socket")},
             "UNKNOWN",
-            "`munge -n -U nobody -u root` exited 6 saying: munge: Error: Failed to access socket",
+            "`munge -n -U nobody -u root` exited 6: munge: Error: Failed to access socket",
         ),
     ],
 )

@@ -217,7 +217,7 @@ def test_a_file_of_an_earlier_declaration_fails():
 
     found = _result(FILES, replies)
     assert found.status is Status.FAIL
-    assert f"{path} is there, and nothing declares it" in found.evidence
+    assert f"{path} exists but is not declared" in found.evidence
 
 
 def test_a_lab_container_is_out_of_scope():

@@ -416,7 +416,7 @@ def test_files_are_compared():
     assert judge(FILES, files(wanted))[0] == "PASS"
     assert judge(FILES, files(wanted | {texts.MODULES_LOAD: "rpcrdma\n"})) == (
         "FAIL",
-        "/etc/modules-load.d/rackwright-nfs-client.conf is there, and nothing declares it",
+        "/etc/modules-load.d/rackwright-nfs-client.conf exists but is not declared",
     )
     assert judge(FILES, files(wanted | {texts.MODPROBE: None})) == ("FAIL", f"{texts.MODPROBE} is missing")
     assert judge(FILES, {})[0] == "UNKNOWN"

@@ -123,7 +123,7 @@ def test_it_claims_what_every_exporter_claims():
     assert [check.name for check in CHECKS] == [
         "node_exporter runs",
         "node_exporter is started as declared",
-        "node_exporter accepts the declared password alone",
+        "node_exporter accepts only the declared password",
         "node_exporter answers on its address, and requires its password",
         READABLE,
         TEXTS,

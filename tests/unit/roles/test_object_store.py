@@ -337,13 +337,13 @@ def test_tools_and_settings():
     assert result(FILES, there, made).status == "PASS"
     assert result(FILES, there | file(texts.WRAPPER, "#!/bin/sh\n# the site's\n"), made).status == "PASS"
     ours = result(FILES, there | file(texts.WRAPPER, f"{texts.MARKER}\n"), made)
-    assert (ours.status, ours.evidence) == ("FAIL", f"{texts.WRAPPER} is there, and nothing declares it")
+    assert (ours.status, ours.evidence) == ("FAIL", f"{texts.WRAPPER} exists but is not declared")
     service, env = texts.leftover_paths(OLD)
     left = {**answer(texts.of_ours(), f"{env}\n{service}\n"), **file(service, "x"), **file(env, "x")}
     found = result(FILES, there | left, made)
     assert (found.status, found.evidence) == (
         "FAIL",
-        f"{service} is there, and nothing declares it; {env} is there, and nothing declares it",
+        f"{service} exists but is not declared; {env} exists but is not declared",
     )
     assert result(FILES, there | file(texts.PROFILE, "other\n"), made).status == "FAIL"
     assert (

@@ -75,7 +75,7 @@ def test_devices():
     )
     assert devices({"10.9.0.201": 1}) == (
         "UNKNOWN",
-        "Prometheus has not asked 1 of 2 yet, e.g. ups1",
+        "Prometheus has not scraped 1 of 2 yet, e.g. ups1",
     )
 
 

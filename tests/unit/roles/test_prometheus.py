@@ -68,7 +68,7 @@ HEAD = head(SITE)
         ({"alerts": {"Watchdgo": {}}}, "There is no alert Watchdgo."),
         (
             {"alerts": {"GpuHot": {"thresholds": {"celsius": 90}}}},
-            "GpuHot has no threshold celsius.",
+            "The alert GpuHot has no threshold celsius.",
         ),
         (
             {"federate": [{"target": "a:1", "site": "s"}, {"target": "b:1", "site": "s"}]},

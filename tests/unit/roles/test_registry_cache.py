@@ -203,7 +203,7 @@ def test_no_check_passes_without_knowing():
             "every registry runs",
             {**unit(UNIT), **unit(OTHER, state="disabled")},
             "FAIL",
-            "registry-cache@site.service is active, and disabled: it does not start at boot",
+            "registry-cache@site.service is active but disabled: it does not start at boot",
         ),
         (
             "the package's own registry is off",
@@ -360,7 +360,7 @@ def private_files(users=USERS, mode="640"):
             "the registries' settings are as declared",
             {**private_files(), **file(texts.htpasswd_path("site"), "eve:x", digest_only=True)},
             "FAIL",
-            f"{texts.htpasswd_path('site')} is there, and nothing declares it",
+            f"{texts.htpasswd_path('site')} exists but is not declared",
         ),
         (
             "every registry answers",

@@ -193,7 +193,7 @@ def answers(made):
         ({}, "PASS", "slurmctld is restarted once it lost the cluster's ID, so it can take over without slurmdbd"),
         (unit(standby.PATH_UNIT, active="inactive"), "FAIL", f"{standby.PATH_UNIT} is inactive"),
         (unit(standby.PATH_UNIT, state="disabled"), "FAIL",
-         f"{standby.PATH_UNIT} is active, and disabled: it does not start at boot"),
+         f"{standby.PATH_UNIT} is active but disabled: it does not start at boot"),
         (unit(standby.PATH_UNIT, active=""), "UNKNOWN", f"systemctl does not report the state of {standby.PATH_UNIT}"),
         (files({standby.CONF: None}), "FAIL", f"{standby.CONF} is missing"),
     ],

@@ -148,7 +148,7 @@ FAILURES = [
         RUNS,
         worker,
         unit(UNIT, state="disabled"),
-        "chrony.service is active, and disabled: it does not start at boot",
+        "chrony.service is active but disabled: it does not start at boot",
     ),
     (
         "no other service sets the clock",

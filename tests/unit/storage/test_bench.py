@@ -102,7 +102,7 @@ def test_a_node_under_its_floor_has_a_second_try_and_fails_by_name():
 def test_nodes_that_are_not_ready_stop_it(state):
     head = Head(w2=state)
     report = bench(cluster_of(), shell=head)
-    assert texts(report) == [f"1 of 3 nodes are not ready, nothing was run: w2: {state}"]
+    assert texts(report) == [f"1 of 3 nodes are not ready, nothing ran: w2: {state}"]
     assert report.exit_code is ExitCode.UNKNOWN
     assert head.places == head.jobs == []
 
@@ -149,7 +149,7 @@ def test_a_hang_in_mid_run_ends_the_bench_of_that_filesystem():
     report = bench(cluster_of(filesystem(purpose="checkpoint")), shell=head)
     found = texts(report, Status.UNKNOWN)
     assert found[0] == "w1 alone: write: did not end within 900 s: the filesystem hangs, or is far too slow"
-    rest = "not run: the filesystem did not answer in time before"
+    rest = "not run: the filesystem already failed to answer in time"
     assert found[1:] == [f"w2 alone: {rest}", f"w3 alone: {rest}", f"together: {rest}", f"checkpoint: {rest}"]
     assert len(head.jobs) == 1
     assert head.places[-1][1]["seconds"] == 60, "five minutes are for a filesystem that answers"
@@ -159,7 +159,9 @@ def test_a_removal_that_hangs_is_tried_once():
     head = Head()
     head.removed = {"hung": 300.0}
     [text] = texts(bench(cluster_of(), shell=head), Status.UNKNOWN)
-    assert "was left behind: the filesystem did not answer within 300 s; the next bench removes it" in text
+    assert (
+        "could not be removed: the filesystem did not answer within 300 s; the next bench removes it" in text
+    )
     assert [asked["do"] for _, asked in head.places].count("remove") == 1
 
 
@@ -178,7 +180,7 @@ def test_what_is_left_is_named_and_removed_by_the_next_bench():
     head.removed = {"error": "OSError: [Errno 39] Directory not empty"}
     report = bench(cluster_of(), shell=head)
     [text] = texts(report, Status.UNKNOWN)
-    assert "was left behind: OSError: [Errno 39] Directory not empty; the next bench removes it" in text
+    assert "could not be removed: OSError: [Errno 39] Directory not empty; the next bench removes it" in text
     [left] = unfinished("test")
     again = Head()
     bench(cluster_of(), shell=again)
@@ -214,7 +216,7 @@ def test_a_head_that_is_gone_is_unknown():
         ({"read_only": True}, "data: it is mounted read-only, and the bench has to write"),
         (
             {"purpose": "state"},
-            "data: services keep their state on it, and the load of a bench would stall them",
+            "data: services keep their state on it, and a bench would stall them",
         ),
         ({"nodes": ("head1",)}, "data: no node that runs jobs uses it"),
     ],
@@ -281,7 +283,7 @@ def test_without_torch_two_runs_are_spared():
 
 def test_too_few_nodes_for_checkpoints():
     report = bench(cluster_of(filesystem(**CHECKPOINT)), shell=Head(), limit="w1")
-    assert "checkpoint: 1 of 2 nodes can take part: nothing was run" in texts(report, Status.UNKNOWN)
+    assert "checkpoint: 1 of 2 nodes can take part: nothing ran" in texts(report, Status.UNKNOWN)
 
 
 def test_a_rate_that_fell_by_more_than_noise_is_a_warning(monkeypatch):
@@ -316,7 +318,7 @@ def test_what_is_refused():
         "There is no filesystem dta in cluster test.", "did you mean `data`?",
     )  # fmt: skip
     without = make_cluster(make_node("w1", 21), storage={"data": filesystem()})
-    with pytest.raises(StorageError, match="No role of cluster test runs a workload manager"):
+    with pytest.raises(StorageError, match="no role of cluster test runs one"):
         bench(without, shell=Head())
 
 

@@ -150,8 +150,8 @@ def test_floors_name_every_node_under_them():
         ("write_gbs", 1.0, "w1", True),
     ]
     assert said(judge_floors(given, figures, rates)) == [
-        ("FAIL", "w2: read, one node alone: 4 GB/s is under the floor of 5 (the vendor's sizing)"),
-        ("FAIL", "w[1-2]: write, one node alone: 1 GB/s is under the floor of 2 (the vendor's sizing)"),
+        ("FAIL", "w2: read, one node alone: 4 GB/s is below the floor of 5 (the vendor's sizing)"),
+        ("FAIL", "w[1-2]: write, one node alone: 1 GB/s is below the floor of 2 (the vendor's sizing)"),
     ]
     high = (NodeRates("w1", 5.0, 2.0),)
     assert judge_floors(given, alone_figures(given, high), high) == ()
@@ -160,7 +160,7 @@ def test_floors_name_every_node_under_them():
 def test_no_floor_is_a_warning_and_a_floor_without_a_figure_is_unknown():
     rates = (NodeRates("w1", 5.0, 2.0),)
     assert said(judge_floors(ONE, alone_figures(ONE, rates), rates)) == [
-        ("WARN", "data is measured, not judged: no floor is declared")
+        ("WARN", "data: measured, not judged: no floor is declared")
     ]
     given = filesystem(floor=floor(read_gbs=1, metadata_ops=100))
     assert said(judge_floors(given, alone_figures(given, rates), rates)) == [

@@ -64,7 +64,7 @@ def plain_assert(context):
         (raising(KeyError("x")), Status.UNKNOWN, "KeyError: 'x'"),
         (raising(RackwrightError("a sentence")), Status.UNKNOWN, "a sentence"),
         (lambda c: c.output("no-such-tool --version"), Status.UNKNOWN, "cannot run `no-such-tool`"),
-        (lambda c: c.output("echo broken >&2; exit 3"), Status.UNKNOWN, "exited 3 saying: broken"),
+        (lambda c: c.output("echo broken >&2; exit 3"), Status.UNKNOWN, "exited 3: broken"),
         (lambda c: c.json("echo nonsense"), Status.UNKNOWN, "did not print JSON"),
         (lambda c: c.host.check_output("no-such-tool"), Status.UNKNOWN, "testinfra could not find out"),
         (lambda c: c.on("nobody"), Status.UNKNOWN, "the cluster has no node nobody"),

@@ -113,16 +113,19 @@ def test_fans_of_a_node_that_is_off_may_stand_still(tmp_path):
 
 
 def test_a_lost_fan_explains_no_node_that_is_out_of_reach(tmp_path):
-    assert explain(tmp_path, Client(health=FAN)).next_step == "reach the node first: Cannot connect to gpu1."
+    assert (
+        explain(tmp_path, Client(health=FAN)).next_step
+        == "make the node reachable first: Cannot connect to gpu1."
+    )
 
 
 def test_a_bmc_that_does_not_answer_is_asked_once_and_named(tmp_path):
     client = Client(REFUSED)
     found = explain(tmp_path, client)
     assert part(found).unknown
-    assert part(found).lines == (f"nothing from its BMC: {REFUSED.message}",)
+    assert part(found).lines == (f"no answer from its BMC: {REFUSED.message}",)
     assert (client.asked, client.closed) == (["power"], True)
-    assert found.next_step == "reach the node first: Cannot connect to gpu1."
+    assert found.next_step == "make the node reachable first: Cannot connect to gpu1."
     assert found.unknown
 
 
@@ -149,14 +152,14 @@ def test_a_missing_secrets_store_breaks_nothing(error):
     found = bmc_part(NODE, raises)
     assert found is not None
     assert found.unknown
-    assert found.lines == (f"its BMC was not asked: {error.message}",)
+    assert found.lines == (f"its BMC was not queried: {error.message}",)
 
 
 def test_without_a_store_the_real_opener_is_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     found = why(CLUSTER, NODE, tmp_path / "c.yaml", shell=Shell(dead=("gpu1",)), planner=no_plan)
     assert part(found).unknown
-    assert part(found).lines[0].startswith("its BMC was not asked: ")
+    assert part(found).lines[0].startswith("its BMC was not queried: ")
 
 
 def test_a_node_that_answers_is_not_asked_through_its_bmc(tmp_path):

@@ -161,7 +161,7 @@ def test_a_last_verdict_that_is_garbage_is_named(
     told = explained(monkeypatch, tmp_path, shell)
     (part,) = [one for one in told["parts"] if one["part"] == "health"]
     assert part["unknown"]
-    assert part["lines"][-1].startswith(f"what its own health check left ({places.LAST}) is not used: ")
+    assert part["lines"][-1].startswith(f"the record of its health check ({places.LAST}) was rejected: ")
     assert part["last"] is None
 
 

@@ -118,7 +118,7 @@ def test_a_node_that_drained_itself(cluster, tmp_path):
     assert "clean passes in a row: 1 of 3" in lines(found, "health")
     assert "switched off on this node: hot aisle: gpu-throttle" in lines(found, "health")
     assert found.next_step.startswith("reboot: Reboot once")
-    assert found.next_step.endswith("The node then resumes itself after 3 clean passes.")
+    assert found.next_step.endswith("The node then resumes by itself after 3 clean passes.")
     assert not found.unknown
 
 
@@ -141,16 +141,16 @@ def test_a_node_that_observes_says_what_it_would_do(cluster, tmp_path):
 @pytest.mark.parametrize(
     ("shell", "step"),
     [
-        (Shell(OURS), "wait: nothing is wrong now, and the node resumes itself after 3 clean passes"),
-        (Shell(HUMAN), "ask who drained it; then `scontrol update NodeName=gpu1 State=RESUME`"),
+        (Shell(OURS), "wait: no check fails now, and the node resumes by itself after 3 clean passes"),
+        (Shell(HUMAN), "ask the person who drained it, then `scontrol update NodeName=gpu1 State=RESUME`"),
         (
             Shell("Reason=rackwright: R1 [root@x]"),
             "`rackwright runs R1`; if that run is over, `rackwright resume R1`",
         ),
-        (Shell("Reason=Not responding [slurm@x]", "DOWN*"), "look at slurmd"),
+        (Shell("Reason=Not responding [slurm@x]", "DOWN*"), "check slurmd"),
         (Shell(state="IDLE"), "nothing: it is in service and as declared"),
-        (Shell(dead=("gpu1",)), "reach the node first: Cannot connect to gpu1."),
-        (Shell(dead=("head1",)), "nothing that is known asks for anything"),
+        (Shell(dead=("gpu1",)), "make the node reachable first: Cannot connect to gpu1."),
+        (Shell(dead=("head1",)), "nothing known needs action"),
         (Shell(HUMAN, mutate=drop_gpu(3)), "reboot: Reboot once"),
     ],
 )
@@ -160,7 +160,7 @@ def test_the_next_step(cluster, tmp_path, shell, step):
 
 def test_a_drain_that_waits_for_jobs_names_them(cluster, tmp_path):
     found = explain(cluster, tmp_path, Shell(HUMAN, state="MIXED+DRAIN"))
-    assert lines(found, "scheduler")[1] == "jobs that still run there: 7 (ada, train)"
+    assert lines(found, "scheduler")[1] == "jobs still running there: 7 (ada, train)"
 
 
 def test_without_a_workload_manager_nothing_drained_the_node(tmp_path):
@@ -215,7 +215,7 @@ def test_what_rackwright_changed_last():
     found = parts.changes_part("c", "gpu1", told)
     assert [one["run"] for one in found.data["runs"]] == ["R3", "R1"]
     assert found.lines[0] == "2026-11-18 11:06:40 run R3 by ada, finished, 1 changes: base: Write it"
-    assert parts.changes_part("c", "gpu9", told).lines == ("no run from this machine has changed it",)
+    assert parts.changes_part("c", "gpu9", told).lines == ("no run from this control node has changed it",)
 
 
 def test_what_the_kernel_said(cluster, tmp_path):
@@ -224,7 +224,7 @@ def test_what_the_kernel_said(cluster, tmp_path):
     )
     assert lines(explain(cluster, tmp_path, shell), "kernel")[0].endswith("31, pid=1, MMU fault")
     [none] = lines(explain(cluster, tmp_path, Shell(state="IDLE")), "kernel")
-    assert none.startswith("no complaint in 3 lines since ")
+    assert none.startswith("no error in 3 lines since ")
 
 
 def test_a_node_that_is_not_declared_is_refused(capsys):

@@ -6,7 +6,7 @@ import pytest
 
 from rackwright.errors import ConnectionFailed, WorkloadError
 from rackwright.model.types import NodeRole
-from rackwright.workload.protocol import Manager, Step
+from rackwright.workload.protocol import JobStep, Manager
 from rackwright.workload.slurm.control import Slurm
 from rackwright.workload.states import DrainedBy
 from tests.factories import RunsSlurm, make_cluster, make_node
@@ -18,7 +18,7 @@ CLUSTER = make_cluster(
     make_node("head1", 10, NodeRole.HEAD, options={"slurm": RunsSlurm()}),
     *(make_node(name, 20 + number) for number, name in enumerate(WORKERS)),
 )
-STEP = Step(("w1", "w2"), 1, ("true",), 60)
+STEP = JobStep(("w1", "w2"), 1, ("true",), 60)
 
 
 class SlurmWorld:

@@ -115,7 +115,7 @@ def test_slurm_is_told_of_this_node_alone():
 
 
 def test_a_command_that_fails_or_is_missing_is_no_answer():
-    with pytest.raises(NoAnswer, match="exited 1 saying: nothing"):
+    with pytest.raises(NoAnswer, match="exited 1: nothing"):
         run(["false"])
     with pytest.raises(NoAnswer, match="No such file"):
         run(["/no/such/scontrol", "show"])

@@ -9,7 +9,7 @@ import pytest
 from rackwright.errors import WorkloadError
 from rackwright.model.types import NodeRole
 from rackwright.workload.lookup import declared_on, manager_of, runs_jobs
-from rackwright.workload.protocol import GpuRequest, Step, gpus_of
+from rackwright.workload.protocol import GpuRequest, JobStep, gpus_of
 from rackwright.workload.slurm.control import Slurm
 from rackwright.workload.slurm.gres import gres
 from rackwright.workload.slurm.output import (
@@ -134,7 +134,7 @@ def test_a_job_asks_for_the_gres_that_slurm_conf_gives_the_node(node, requests, 
     assert gres(declared) == gres(declared, requests) == name
     head = FakeSlurm(node)
     head.nodes[node].gres = gres(declared) or ""
-    output = Slurm(CLUSTER, head).run(Step((node,), 1, ("true",), 60, gpus=requests))
+    output = Slurm(CLUSTER, head).run(JobStep((node,), 1, ("true",), 60, gpus=requests))
     assert output.problem is None
 
 
@@ -142,7 +142,7 @@ def test_a_job_may_ask_for_fewer_and_a_gres_of_another_name_is_refused():
     assert gres(CLUSTER.by_name["mig2"], [GpuRequest(1, "3g.40gb")]) == "gpu:3g.40gb:1"
     head = FakeSlurm("mig1")
     head.nodes["mig1"].gres = "gpu:h100:8"
-    output = Slurm(CLUSTER, head).run(Step(("mig1",), 1, ("true",), 60, gpus=(GpuRequest(56, "1g.10gb"),)))
+    output = Slurm(CLUSTER, head).run(JobStep(("mig1",), 1, ("true",), 60, gpus=(GpuRequest(56, "1g.10gb"),)))
     assert "Invalid generic resource" in output.problem
 
 
@@ -156,7 +156,7 @@ def test_a_slurm_that_is_not_installed_has_nothing_to_drain():
 def test_an_error_names_the_head_the_command_and_slurms_words():
     head = FakeSlurm("gpu1")
     head.silent = True
-    with pytest.raises(WorkloadError, match="on head1: `scontrol` exited 1 saying: Unable to contact"):
+    with pytest.raises(WorkloadError, match="on head1: `scontrol` exited 1: Unable to contact"):
         Slurm(CLUSTER, head).state("gpu1")
 
 

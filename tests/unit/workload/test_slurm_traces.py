@@ -180,7 +180,7 @@ NO_CONTROLLER = (1, "", "slurm_load_jobs error: Unable to contact slurm controll
     ],
 )
 def test_no_answer_is_not_that_there_is_no_job(replies, said):
-    with pytest.raises(WorkloadError, match=f"^Slurm on head1 cannot be asked about job 9: {said}"):
+    with pytest.raises(WorkloadError, match=f"^Slurm on head1 cannot be queried about job 9: {said}"):
         trace("9", **replies)
 
 

@@ -52,9 +52,7 @@ def asked(command: Sequence[str], seconds: float, limit: int = MAX_BYTES) -> str
         _end(process)
     text = out.decode("utf-8", "replace")
     if status != 0:
-        raise NoAnswer(
-            f"`{name}` exited {status} saying: {last_line(text[-4096:], err.decode('utf-8', 'replace'))}"
-        )
+        raise NoAnswer(f"`{name}` exited {status}: {last_line(text[-4096:], err.decode('utf-8', 'replace'))}")
     return text
 
 
@@ -84,7 +82,7 @@ def _printed(process: subprocess.Popen[bytes], deadline: float, limit: int, name
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """The command and whatever it started, where it still runs."""
+    """Kill the command and its children if they still run."""
     if process.poll() is None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)

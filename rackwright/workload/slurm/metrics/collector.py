@@ -1,4 +1,4 @@
-"""Asks Slurm once in an interval and writes what it says for the server; runs as Slurm's user and listens nowhere."""
+"""Queries Slurm once per interval and writes the answers for the server; runs as Slurm's user and does not listen."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Settings(NamedTuple):
 
 
 class Collector:
-    """Keeps between two collections what Slurm need not be asked again."""
+    """Cache between collections of what need not be queried again."""
 
     def __init__(self, settings: Settings, ask: Ask, clock: Callable[[], float] = time.time) -> None:
         self._settings = settings
@@ -51,7 +51,7 @@ class Collector:
         self._up: dict[str, bool] = {}
 
     def metrics(self) -> bytes:
-        """One collection as Prometheus' text; NoAnswer where slurmctld says nothing of nodes or jobs."""
+        """One collection as Prometheus' text; raises NoAnswer if slurmctld does not report nodes or jobs."""
         now = self._clock()
         all_nodes = nodes.parse_nodes(self._ask(nodes.COMMAND))
         all_jobs = jobs.parse_jobs(self._ask(jobs.COMMAND))
@@ -66,7 +66,7 @@ class Collector:
         found.append(
             gauge(
                 "slurm_source_up",
-                "Whether the last question about this was answered: scheduler, details of jobs, accounting.",
+                "Whether the last query was answered, by source: scheduler, details of jobs, accounting.",
                 ("source",),
                 (((source,), up) for source, up in sorted(self._up.items())),
             )
@@ -74,7 +74,7 @@ class Collector:
         return exposition(found)
 
     def _tried(self, source: str, command: Sequence[str], read: Callable[[str], T]) -> T | None:
-        """An answer without which the rest is worth reporting; None where there is none."""
+        """An optional answer; None if there is none, and the rest is still reported."""
         try:
             found = read(self._ask(command))
         except NoAnswer as error:
@@ -92,7 +92,7 @@ class Collector:
         if missing:
             command, chosen = details.question(missing, self._most)
             found = self._tried("details", command, details.parse_details)
-            # a head too busy for so large an answer is asked for a smaller one
+            # if a busy head fails on a large query, try a smaller one
             self._most = (
                 max(details.LEAST, self._most // 2) if found is None else min(details.MOST, self._most * 2)
             )
@@ -114,7 +114,7 @@ class Collector:
             self._ask_accounting(now)
         yield summary(
             "slurm_wait_seconds",
-            "How long jobs that started in the last hour had waited since they could have.",
+            "How long jobs that started in the last hour had waited since they became eligible.",
             ("partition",),
             (
                 ((partition, f"{quantile:g}"), seconds)
@@ -124,13 +124,13 @@ class Collector:
         )
         yield counter(
             "slurm_jobs_ended",
-            "Jobs that have ended, by how.",
+            "Jobs that have ended, by state.",
             ("partition", "state"),
             sorted(self._ended.jobs.items()),
         )
         yield counter(
             "slurm_account_energy_joules",
-            "Energy of jobs that have ended, as Slurm's accounting has it.",
+            "Energy of jobs that have ended, from Slurm's accounting.",
             ("account", "user"),
             sorted(self._ended.joules.items()),
         )
@@ -145,7 +145,7 @@ class Collector:
 
 
 _AGAIN_SECONDS = 60
-"""When accounting is asked again that did not answer."""
+"""When to query accounting again after it did not answer."""
 _SCHEDULER: tuple[tuple[str, str, str], ...] = (
     (
         "slurm_scheduler_main_cycle_seconds",
@@ -155,7 +155,7 @@ _SCHEDULER: tuple[tuple[str, str, str], ...] = (
     ("slurm_scheduler_backfill_cycle_seconds", "How long the last cycle of backfill took.", "backfill_cycle"),
     (
         "slurm_scheduler_backfill_last_timestamp_seconds",
-        "When the last cycle of backfill was.",
+        "Time of the last backfill cycle.",
         "backfill_last",
     ),
     ("slurm_scheduler_queue_length", "Pending jobs that the main scheduler last looked at.", "queue_length"),
@@ -167,7 +167,7 @@ _SCHEDULER: tuple[tuple[str, str, str], ...] = (
 def collected(
     collector: Collector, before: Snapshot, clock: Callable[[], float] = time.monotonic
 ) -> Snapshot:
-    """The next snapshot: new metrics, or the earlier ones and why there are no new ones."""
+    """The next snapshot: new metrics, or the old ones with the reason why there are no new ones."""
     attempted = clock()
     try:
         return Snapshot(attempted, attempted, None, collector.metrics())
@@ -177,7 +177,7 @@ def collected(
 
 
 def run(settings: Settings) -> NoReturn:
-    """One collection after the other, each an interval after the last one began, or later."""
+    """Collect forever, with at least one interval between the starts of two collections."""
     collector = Collector(settings, partial(asked, seconds=settings.timeout))
     last = Snapshot(time.monotonic())
     while True:

@@ -1,4 +1,4 @@
-"""What each job has on each node: CPUs, GPUs and their numbers; Slurm tells it in JSON alone where users cannot forge it.
+"""What each job has on each node: CPUs, GPUs and their numbers; only Slurm's JSON has this in a form that users cannot forge.
 
 A job's JSON is some 8 KB, and 15 KB more for each of its nodes (24.11.5, 2026-11-27), so that all jobs of a large site
 would take minutes of squeue's CPU time an hour and a GiB of memory. What a job has does not change while it runs, so it is asked once.

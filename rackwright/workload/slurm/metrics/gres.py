@@ -19,7 +19,7 @@ class Gpus(NamedTuple):
 
     number: int = 0
     indices: tuple[int, ...] = ()
-    """Which; empty where Slurm does not say, or where they are parts of GPUs."""
+    """Their numbers; empty if Slurm does not report them, or if they are MIG instances."""
     parts: bool = False
     """Whether some are MIG instances, whose numbers are not those of GPUs."""
 

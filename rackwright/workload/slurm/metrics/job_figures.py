@@ -1,4 +1,4 @@
-"""Metrics of jobs: how many there are, who has what, and, while a job runs, what it has where."""
+"""Metrics of jobs: their number, their owners, and the resources of each running job by node."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _FREE = frozenset(("idle",))
 
 
 class Limits(NamedTuple):
-    """How many series there are at most, since every one is kept in Prometheus."""
+    """Limits on the number of series, because Prometheus keeps every one."""
 
     jobs: int
-    """Running jobs with series of their own."""
+    """Running jobs with separate series."""
     accounts: int
     """Pairs of account and user."""
 
@@ -64,7 +64,7 @@ def queue_figures(jobs: Sequence[Job], nodes: Sequence[Node], limits: Limits, no
     )
     yield gauge(
         "slurm_oldest_fitting_seconds",
-        "The same of jobs that ask for no more nodes than are idle in the partition, and not planned for another job.",
+        "The same for jobs that need no more nodes than are idle in the partition and not planned for another job.",
         ("partition",),
         _of(fitting),
     )
@@ -106,7 +106,7 @@ def job_figures(
     known = {node.name for node in nodes}
     yield gauge(
         "slurm_job_info",
-        "1 for each running job; `job` is Slurm's own number of it, which tasks of arrays have too.",
+        "1 for each running job; `job` is Slurm's job ID, which array tasks have too.",
         ("job", "user", "account", "partition", "qos"),
         (((str(job.id), job.user, job.account, job.partitions[0], job.qos), 1) for job in shown),
     )
@@ -132,7 +132,7 @@ def job_figures(
     )
     yield gauge(
         "slurm_jobs_without_details",
-        "Running jobs of which it is not known yet what they have on which node.",
+        "Running jobs whose resources by node are not known yet.",
         (),
         [((), sum(job.id not in shares for job in shown))],
     )

@@ -33,7 +33,7 @@ _MARKS = {
     "^": "reboot_issued",
     "-": "planned",
 }
-"""What sinfo(1) says of the marks behind a state."""
+"""Meaning of the marks after a state, from sinfo(1)."""
 _SAME = {
     "alloc": "allocated",
     "failing": "fail",
@@ -61,7 +61,7 @@ class Node(NamedTuple):
 
     @property
     def out(self) -> bool:
-        """Whether it takes no jobs, by someone's decision or because Slurm finds it broken."""
+        """Whether it takes no jobs, by an operator's decision or because Slurm finds it broken."""
         return not self.states.isdisjoint(_OUT)
 
 

@@ -16,7 +16,7 @@ _MICROSECOND = 1e-6
 
 
 class Scheduler(NamedTuple):
-    """What slurmctld's scheduler does; None where sdiag does not say, e.g. before the first cycle."""
+    """The state of slurmctld's scheduler; None if sdiag does not report it, e.g. before the first cycle."""
 
     main_cycle: float | None
     backfill_cycle: float | None

@@ -1,4 +1,4 @@
-"""Answers Prometheus over TLS, from the file that the collector writes; asks Slurm nothing, and has no right to."""
+"""Answers Prometheus over TLS, from the file that the collector writes; never queries Slurm and has no rights to."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _CONNECTIONS = 32
 _READ_SECONDS = 10.0
 _WHOLE_SECONDS = 60.0
-"""A connection ends then, whatever it has sent."""
+"""Time limit of a connection, even while it sends."""
 
 
 class Settings(NamedTuple):
@@ -36,7 +36,7 @@ class Settings(NamedTuple):
 
 
 def answer(path: str, stale_seconds: float, now: float) -> bytes:
-    """What a scrape gets. Figures that are too old are left out: they would look like news."""
+    """The answer to a scrape. Figures that are too old are left out: they would look current."""
     up, age, metrics = 0, None, b""
     with contextlib.suppress(snapshot.Unreadable):
         found = snapshot.read(path)
@@ -95,7 +95,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class Server(ThreadingHTTPServer):
-    """A thread for each connection, of which there are few; TLS is negotiated there, so that no client delays another."""
+    """A thread for each of the few connections; TLS is negotiated in it, so that no client delays another."""
 
     daemon_threads = True
     request_queue_size = 64
@@ -115,7 +115,7 @@ class Server(ThreadingHTTPServer):
     def process_request(
         self, request: socket.socket | tuple[bytes, socket.socket], client_address: object
     ) -> None:
-        """A connection too many is closed."""
+        """Close a connection beyond the limit."""
         if not self._places.acquire(blocking=False):
             self.shutdown_request(request)
             return
@@ -147,11 +147,11 @@ class Server(ThreadingHTTPServer):
                 end.cancel()
 
     def _secured(self, request: socket.socket) -> socket.socket | None:
-        """The connection as TLS; None where that comes to nothing."""
+        """The connection over TLS; None if the handshake fails."""
         request.settimeout(_READ_SECONDS)
         try:
             self.access.refresh()
-        except (OSError, Refused, ValueError) as error:  # it goes on with what it read last
+        except (OSError, Refused, ValueError) as error:  # keep the last configuration that could be read
             _log(f"{self.settings.web_config}: {error}")
         context = self.access.context
         if context is None:
@@ -163,14 +163,14 @@ class Server(ThreadingHTTPServer):
             return None
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that went away is not worth a traceback."""
+        """A client that disconnected does not deserve a traceback."""
         error = sys.exc_info()[1]
         if not isinstance(error, OSError):
             _log(f"{type(error).__name__}: {error}")
 
 
 def _shut(connection: socket.socket) -> None:
-    """Ends a connection under the thread that waits for it."""
+    """End a connection while its thread waits for it."""
     with contextlib.suppress(OSError):
         connection.shutdown(socket.SHUT_RDWR)
 

@@ -16,16 +16,16 @@ _MARK = b"# rackwright-slurm-metrics "
 
 
 class Snapshot(NamedTuple):
-    """What the collector knows."""
+    """The collector's last results."""
 
     attempted: float
-    """When Slurm was asked last."""
+    """When Slurm was last queried."""
     collected: float | None = None
     """When it last answered; None: never."""
     error: str | None = None
-    """Why it did not answer the last time; None: it did."""
+    """Why it did not answer the last query; None: it did."""
     metrics: bytes = b""
-    """Of the last time that it answered, as Prometheus' text."""
+    """Metrics of the last answer, as Prometheus' text."""
 
 
 class Unreadable(Exception):  # noqa: N818 - reads as the sentence it is
@@ -44,7 +44,7 @@ def write(path: str, snapshot: Snapshot) -> None:
 
 
 def read(path: str) -> Snapshot:
-    """What the collector wrote last; Unreadable where there is nothing."""
+    """The collector's last snapshot; raises Unreadable if there is none."""
     try:
         with open(path, "rb") as file:
             first, metrics = file.readline(), file.read()

@@ -52,7 +52,7 @@ def test_a_fault_drains_with_its_reason_is_explained_and_heals(watch: Watch, kin
     assert scheduler.data["drained_by"] == "health"
     assert any(line.startswith(f"{check} FAIL: ") and evidence in line for line in health.lines), health.lines
     assert not found.unknown
-    assert "The node then resumes itself after 2 clean passes." in found.next_step
+    assert "The node then resumes by itself after 2 clean passes." in found.next_step
     assert ("NVRM" in kernel.lines[0]) is (kind in ("gpu:lost", "gpu:xid:79", "gpu:driver-mismatch"))
     assert watch.rows()["worker2"].state == "idle"
     watch.heal("worker1")

@@ -24,7 +24,7 @@ CASES = (
         labels=NODE,
         severity="warning",
         summary="gpu1: the clock is not synchronised",
-        description="Nothing corrects the clock of gpu1 any more; it may drift by seconds a day. See whether chronyd runs there and reaches a source: chronyc sources.",
+        description="Nothing corrects the clock of gpu1 any more; it may drift by seconds a day. Check that chronyd runs there and reaches a source: chronyc sources.",
         heals=1560,
         under=(
             {node("node_timex_maxerror_seconds"): "15.9*32"},

@@ -16,7 +16,7 @@ CASES = (
         labels={**NODE, "device": "mlx5_0", "port": "1"},
         severity="critical",
         summary="gpu1: fabric port mlx5_0/1 is down",
-        description="mlx5_0 port 1 of gpu1 was up within the last day and is down. Jobs on the node fail or crawl. Drain it; ibstat mlx5_0 and mlxlink -d mlx5_0 tell why.",
+        description="mlx5_0 port 1 of gpu1 was up within the last day and is down. Jobs on the node fail or crawl. Drain it; ibstat mlx5_0 and mlxlink -d mlx5_0 show the reason.",
         heals=480,
         under=(
             {

@@ -72,7 +72,7 @@ CASES = (
         labels={**NODE, "device": "/dev/sda2", "fstype": "ext4", "mountpoint": "/var"},
         severity="warning",
         summary="gpu1: /var will be full within 24 hours",
-        description="/var on gpu1 has 37.2 % left and, at the pace of the last 6 hours, will be full within 24 hours. Find what writes there.",
+        description="/var on gpu1 has 37.2 % left and, at the rate of the last 6 hours, will be full within 24 hours. Find what writes there.",
         heals=5400,
         under=(
             {

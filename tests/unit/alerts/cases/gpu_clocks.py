@@ -55,7 +55,7 @@ CASES = (
         labels=GPU,
         severity="warning",
         summary="gpu1: heat slows GPU 0 down 6 % of the time",
-        description="Heat has held down the clock of GPU 0 on gpu1 for 6 % of the time over 10 minutes. Its job runs at the pace of this GPU. Check fans, heat sink and inlet temperature.",
+        description="Heat has held down the clock of GPU 0 on gpu1 for 6 % of the time over 10 minutes. Its job runs at the speed of this GPU. Check fans, heat sink and inlet temperature.",
         heals=1200,
         under=({dcgm("DEV_THERMAL_VIOLATION"): "0+2760000000*20 52440000000*10"},),
     ),

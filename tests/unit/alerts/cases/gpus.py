@@ -43,7 +43,7 @@ CASES = (
         labels={**GPU, "xid": "79"},
         severity="critical",
         summary="gpu1: GPU 0 reported XID 79",
-        description="GPU 0 (GPU-0a) of gpu1 reported XID 79, after which no new job may use it. Drain the node; rackwright catalog --table xid says what this XID asks for.",
+        description="GPU 0 (GPU-0a) of gpu1 reported XID 79, after which no new job may use it. Drain the node; rackwright catalog --table xid lists the action for this XID.",
         heals=600,
         under=(
             {dcgm("DEV_XID_ERRORS"): "0*3 31*5 0*3"},

@@ -29,7 +29,7 @@ CASES = (
         labels={**NODE, "action": "none", "check": "nvme-worn"},
         severity="warning",
         summary="gpu1: health check nvme-worn fails",
-        description="The health check nvme-worn has failed on gpu1 for 30 minutes. Jobs may go on. Repair it in the next maintenance: rackwright why FILE gpu1 says how.",
+        description="The health check nvme-worn has failed on gpu1 for 30 minutes. Jobs may go on. Repair it in the next maintenance: rackwright why FILE gpu1 has the remedy.",
         heals=2100,
         under=(
             {
@@ -55,8 +55,8 @@ CASES = (
         fires=3720,
         labels={**NODE, "status": "UNKNOWN"},
         severity="warning",
-        summary="gpu1: health checks cannot tell (2)",
-        description="Some health checks of gpu1 (2) have not been able to tell for an hour whether all is well: a tool is missing, hangs, or prints something new. Unknown is not healthy. See which: rackwright health FILE --limit gpu1.",
+        summary="gpu1: health checks are UNKNOWN (2)",
+        description="Some health checks of gpu1 (2) have been UNKNOWN for an hour: a tool is missing, hangs, or prints unexpected output. Unknown is not healthy. See which: rackwright health FILE --limit gpu1.",
         heals=3900,
         under=(
             {
@@ -71,8 +71,8 @@ CASES = (
         fires=180,
         labels=NODE,
         severity="critical",
-        summary="gpu1: the health check may not act and asks for a person",
-        description="The health check of gpu1 may not act on what it found: too much of the partition is drained already, it has rebooted too often, or it cannot tell. The node still takes jobs. Decide: rackwright why FILE gpu1.",
+        summary="gpu1: the health check may not act and needs an operator",
+        description="The health check of gpu1 may not act on what it found: too much of the partition is drained already, it has rebooted too often, or its state is UNKNOWN. The node still takes jobs. Decide: rackwright why FILE gpu1.",
         heals=360,
         under=({node("rackwright_health_alert"): "0*2 1*1 0*5"},),
     ),
@@ -105,7 +105,7 @@ CASES = (
         labels=GPU1,
         severity="warning",
         summary="gpu1: no verdict of the health check in its metrics",
-        description="gpu1 runs jobs and is declared to check itself, and its metrics have had no verdict for 30 minutes. The check has never run, or its file of metrics is gone. No alert about its health can fire. rackwright verify FILE --limit gpu1 says which.",
+        description="gpu1 runs jobs and is declared to check itself, and its metrics have had no verdict for 30 minutes. The check has never run, or its metrics file is gone. No alert about its health can fire. rackwright verify FILE --limit gpu1 shows which.",
         heals=2160,
         under=(
             {declared("health_check"): "_*40"},

@@ -26,7 +26,7 @@ CASES = (
         labels={"account": "research", "job": "7", "partition": "main", "user": "ada"},
         severity="warning",
         summary="Job 7 of ada leaves its GPUs idle",
-        description="The GPUs of job 7 (ada, account research) have been 2.0 % busy over the last hour. Others wait for them. Ask the user whether the job still works: job-metrics 7.",
+        description="The GPUs of job 7 (ada, account research) have been 2.0 % busy over the last hour. Other jobs wait for them. Ask the user whether the job still works: job-metrics 7.",
         heals=4920,
         under=(
             {dcgm("DEV_GPU_UTIL"): "5*90"},

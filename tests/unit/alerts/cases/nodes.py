@@ -53,7 +53,7 @@ CASES = (
         labels=NODE,
         severity="info",
         summary="gpu1 booted 1m 40s ago",
-        description="gpu1 booted 1m 40s ago. If no one rebooted it on purpose, read how the previous boot ended: journalctl -k -b -1 -n 200.",
+        description="gpu1 booted 1m 40s ago. If it was not rebooted on purpose, read how the previous boot ended: journalctl -k -b -1 -n 200.",
         heals=1140,
         under=({node("node_boot_time_seconds"): "400*30"},),
     ),

@@ -16,7 +16,7 @@ CASES = (
         labels=GPU1,
         severity="warning",
         summary="The BMC of gpu1 does not answer",
-        description="The BMC of gpu1 has not answered for 10 minutes. If the node hangs now, no one can see its console or power-cycle it from afar. Reset the BMC from the node: ipmitool mc reset cold.",
+        description="The BMC of gpu1 has not answered for 10 minutes. If the node hangs now, you cannot see its console or power-cycle it remotely. Reset the BMC from the node: ipmitool mc reset cold.",
         heals=960,
         under=({ipmi("ipmi_up", collector="bmc"): "1*19"},),
     ),
@@ -27,7 +27,7 @@ CASES = (
         labels=GPU1,
         severity="warning",
         summary="The BMC of gpu1 does not answer",
-        description="The BMC of gpu1 has not answered for 10 minutes. If the node hangs now, no one can see its console or power-cycle it from afar. Reset the BMC from the node: ipmitool mc reset cold.",
+        description="The BMC of gpu1 has not answered for 10 minutes. If the node hangs now, you cannot see its console or power-cycle it remotely. Reset the BMC from the node: ipmitool mc reset cold.",
         heals=960,
         under=(
             {ipmi("up"): "1*2 0*10 1*7"},
@@ -58,7 +58,7 @@ CASES = (
         labels=GPU1,
         severity="warning",
         summary="gpu1 is powered off",
-        description="The BMC of gpu1 answers and says that the node is off. Read its event log for the reason, then power it on: ipmitool -I lanplus -H BMC -U USER -a chassis power on.",
+        description="The BMC of gpu1 answers and reports that the node is off. Read its event log for the reason, then power it on: ipmitool -I lanplus -H BMC -U USER -a chassis power on.",
         heals=600,
         under=(
             {ipmi("ipmi_chassis_power_state"): "1*13"},

@@ -169,7 +169,7 @@ CASES = (
         labels=ALERTMANAGER,
         severity="critical",
         summary="Alertmanager on head1 did not load its configuration",
-        description="Alertmanager on head1 rejected its last configuration and goes on with the one before. Once it restarts, it will not start and no one is notified. Check it: amtool check-config.",
+        description="Alertmanager on head1 rejected its last configuration and goes on with the one before. After its next restart it will not start, and notifications stop. Check the file: amtool check-config.",
         heals=600,
         under=({alertmanager("alertmanager_config_last_reload_successful"): "1*2 0*5 1*6"},),
     ),

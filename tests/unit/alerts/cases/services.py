@@ -65,7 +65,7 @@ CASES = (
         labels={**GPU1, "instance": "10.0.0.11:22", "job": "blackbox", "probe": "ssh", "role": "worker"},
         severity="warning",
         summary="ssh at 10.0.0.11:22 does not answer",
-        description="The ssh probe of 10.0.0.11:22 on gpu1 fails, while the node itself answers. The service is down, its certificate is not valid, or a firewall is in the way.",
+        description="The ssh probe of 10.0.0.11:22 on gpu1 fails, while the node itself answers. The service is down, its certificate is not valid, or a firewall blocks it.",
         heals=480,
         under=(
             {node("up"): "0*11"},

@@ -13,7 +13,7 @@ CASES = (
         labels=SLURM,
         severity="critical",
         summary="slurmctld does not answer",
-        description="The exporter on the head gets no answer from slurmctld, although its unit runs or is not watched. Users cannot submit, and no job starts. Try scontrol ping, then sdiag; read journalctl -u slurmctld.",
+        description="The exporter on the head gets no answer from slurmctld, although its unit runs or is not monitored. Users cannot submit, and no job starts. Try scontrol ping, then sdiag; read journalctl -u slurmctld.",
         heals=420,
         under=(
             {
@@ -43,7 +43,7 @@ CASES = (
         labels=SLURM,
         severity="critical",
         summary="slurmctld does not answer",
-        description="The exporter on the head gets no answer from slurmctld, although its unit runs or is not watched. Users cannot submit, and no job starts. Try scontrol ping, then sdiag; read journalctl -u slurmctld.",
+        description="The exporter on the head gets no answer from slurmctld, although its unit runs or is not monitored. Users cannot submit, and no job starts. Try scontrol ping, then sdiag; read journalctl -u slurmctld.",
         heals=420,
         under=(
             {
@@ -97,7 +97,7 @@ CASES = (
         labels={**SLURM, "partition": "main"},
         severity="warning",
         summary="Partition main: jobs wait, enough nodes are idle, and nothing starts",
-        description="A job has waited 1h 51m 40s in partition main, as many nodes as it asks for are idle there, and no job has started anywhere for half an hour. The scheduler hangs or a limit blocks everyone. See sdiag and squeue --start.",
+        description="A job has waited 1h 51m 40s in partition main, as many nodes as it asks for are idle there, and no job has started anywhere for half an hour. The scheduler hangs or a limit blocks all jobs. See sdiag and squeue --start.",
         heals=3300,
         under=(
             {slurm("slurm_oldest_fitting_seconds", partition="main"): "3600*65"},
@@ -128,7 +128,7 @@ CASES = (
         labels=SLURM,
         severity="warning",
         summary="A cycle of the scheduler takes 2.1s",
-        description="The main scheduler's cycle has taken more than 2 s for 15 minutes, now 2.1s. Meanwhile slurmctld answers no one, and commands time out. See sdiag for the depth of the queue.",
+        description="The main scheduler's cycle has taken more than 2 s for 15 minutes, now 2.1s. Meanwhile slurmctld answers no requests, and commands time out. See sdiag for the depth of the queue.",
         heals=1200,
         under=({slurm("slurm_scheduler_main_cycle_seconds"): "0.01*2 2*21"},),
     ),
@@ -139,7 +139,7 @@ CASES = (
         labels=SLURM,
         severity="warning",
         summary="slurmctld has 201 of 256 threads in use",
-        description="slurmctld has had more than 200 of its 256 threads in use for 5 minutes, now 201. At 256 it takes no further request, and commands fail. Find who asks so often: sdiag, RPC statistics by user.",
+        description="slurmctld has had more than 200 of its 256 threads in use for 5 minutes, now 201. At 256 it takes no further request, and commands fail. Find the user with the most requests: sdiag, RPC statistics by user.",
         heals=600,
         under=({slurm("slurm_server_threads"): "3*2 200*11"},),
     ),

@@ -54,7 +54,7 @@ CASES = (
         labels=GPU1,
         severity="warning",
         summary="gpu1 has been drained for 3d 2h 0m 0s",
-        description="gpu1 has been drained for 3d 2h 0m 0s, and no one has repaired or resumed it. Look up why, and repair, replace or resume it: rackwright why FILE gpu1.",
+        description="gpu1 has been drained for 3d 2h 0m 0s, and has not been repaired or resumed. Look up the reason, then repair, replace or resume it: rackwright why FILE gpu1.",
         heals=273600,
         under=(
             {

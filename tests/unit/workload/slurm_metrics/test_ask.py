@@ -35,11 +35,11 @@ def test_its_environment_is_ours_alone(monkeypatch):
     [
         (
             "echo out; echo 'slurm_load_jobs error: no' >&2; exit 1",
-            "`sh` exited 1 saying: slurm_load_jobs error: no",
+            "`sh` exited 1: slurm_load_jobs error: no",
         ),
-        ("echo out; exit 3", "`sh` exited 3 saying: out"),
-        ("printf 'bad\\033[2J' >&2; exit 1", "`sh` exited 1 saying: bad\\x1b[2J"),
-        ("kill -9 $$", "`sh` exited -9 saying: nothing"),
+        ("echo out; exit 3", "`sh` exited 3: out"),
+        ("printf 'bad\\033[2J' >&2; exit 1", "`sh` exited 1: bad\\x1b[2J"),
+        ("kill -9 $$", "`sh` exited -9: nothing"),
     ],
 )
 def test_a_command_that_fails(script, sentence):
@@ -54,7 +54,7 @@ def test_a_command_that_is_not_there():
 
 
 def test_a_message_names_the_question_and_no_flags():
-    with pytest.raises(NoAnswer, match=r"^`ls nothing` exited 2 saying: "):
+    with pytest.raises(NoAnswer, match=r"^`ls nothing` exited 2: "):
         asked(("ls", "-d", "nothing"), 10)
 
 
