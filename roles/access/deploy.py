@@ -25,9 +25,9 @@ def access(options: AccessOptions) -> None:
         raise RackwrightError(sentence, hint=hint)  # the last door: `validate` says so much earlier
     openssh = names(site.node.family, "openssh")
     packages.installed(name="Install ssh and sudo", packages=openssh.packages)
-    files.directory(name="Make the folder of declared keys", path=KEYS)
+    files.directory(name="Create the folder for declared keys", path=KEYS)
     for group in host.loop(options.groups):  # type: ignore[no-untyped-call]
-        users.group(name=f"Make group {group.name}", group=group.name, gid=group.gid)
+        users.group(name=f"Create group {group.name}", group=group.name, gid=group.gid)
     for user in host.loop(options.users):  # type: ignore[no-untyped-call]
         _admin(site, user, options)
     for removed in host.loop(options.removed_users):  # type: ignore[no-untyped-call]
@@ -42,7 +42,7 @@ def access(options: AccessOptions) -> None:
     )
     # the folder, not our file alone: somebody else's file that came or went counts too
     units.unit(
-        name="Run sshd with its settings",
+        name="Start sshd with its settings",
         unit=openssh.unit or "",
         reload_on=(SSHD_FOLDER, "/etc/ssh/sshd_config"),
     )
@@ -61,15 +61,15 @@ def sshd_conf(site: Site, options: AccessOptions) -> str:
 
 
 def _admin(site: Site, user: AdminUser, options: AccessOptions) -> None:
-    users.group(name=f"Make group {user.name}", group=user.name, gid=user.uid)
+    users.group(name=f"Create group {user.name}", group=user.name, gid=user.uid)
     numbered = {group.name for group in options.groups} | {other.name for other in options.users}
     others = [group for group in user.groups if group not in numbered]
     for group in host.loop(others):  # type: ignore[no-untyped-call]
         # a system number: the next ordinary one may be that of a user who comes later
-        users.group(name=f"Make group {group}", group=group, system=True)
+        users.group(name=f"Create group {group}", group=group, system=True)
     home, shared = options.home_folder(site.cluster, site.node, user), home_of(site.node)
     users.user(
-        name=f"Make user {user.name}",
+        name=f"Create user {user.name}",
         user=user.name,
         uid=user.uid,
         group=user.name,
@@ -81,7 +81,7 @@ def _admin(site: Site, user: AdminUser, options: AccessOptions) -> None:
     )
     # who was removed and is back has an account that expired; who is not there yet will be made open
     settings.setting(
-        name=f"Open the account of {user.name}",
+        name=f"Unlock the account of {user.name}",
         target=f"account {user.name}",
         read=f"{_expiry(user.name)} | grep . || echo open",
         want="open",
@@ -116,14 +116,14 @@ def _sudo(options: AccessOptions) -> None:
     sudoers = tuple(user.name for user in options.users if user.sudo)
     if sudoers:
         files.file(
-            name="Write the sudo rights",
+            name="Write the sudo rules",
             path=SUDOERS,
             content=render("access/sudoers.j2", users=sudoers),
             mode="440",
             validate="visudo -cqf %s",
         )
     else:
-        files.absent(name="Remove the sudo rights", path=SUDOERS)
+        files.absent(name="Remove the sudo rules", path=SUDOERS)
 
 
 def _node_to_node(site: Site, options: AccessOptions) -> None:
@@ -135,15 +135,15 @@ def _node_to_node(site: Site, options: AccessOptions) -> None:
     client = "/etc/ssh/ssh_config.d/00-rackwright.conf"
     trusted = "/etc/ssh/shosts.equiv"
     if not options.node_to_node:
-        files.absent(name="Trust no node", path=trusted)
-        files.absent(name="Remove the client's settings", path=client)
+        files.absent(name="Remove /etc/ssh/shosts.equiv", path=trusted)
+        files.absent(name="Remove the ssh client settings", path=client)
         return
     equivalent = known_hosts.shosts_equiv(site.cluster, site.node)
-    files.file(name="Name the trusted nodes", path=trusted, content=equivalent)
-    files.file(name="Write the client's settings", path=client, content=render("access/ssh.conf.j2"))
+    files.file(name="Write /etc/ssh/shosts.equiv", path=trusted, content=equivalent)
+    files.file(name="Write the ssh client settings", path=client, content=render("access/ssh.conf.j2"))
     if site.node.family.has_selinux:  # confined users too may have their host vouch for them
         settings.setting(
-            name="Let SELinux pass ssh-keysign",
+            name="Allow ssh-keysign in SELinux",
             target="SELinux boolean ssh_keysign",
             read="if selinuxenabled; then getsebool ssh_keysign; else echo 'ssh_keysign --> on'; fi",
             want="ssh_keysign --> on",

@@ -231,14 +231,14 @@ def _sshd(key: str, expected: str) -> Callable[[CheckContext[AccessOptions]], st
 
 
 CHECKS: tuple[Check, ...] = (
-    Check("sshd is set to refuse root", _sshd("PermitRootLogin", "no")),
-    Check("sshd is set to refuse passwords", _sshd("PasswordAuthentication", "no")),
-    Check("sshd is set to refuse empty passwords", _sshd("PermitEmptyPasswords", "no")),
-    Check("sshd is set to refuse keyboard-interactive", _sshd("KbdInteractiveAuthentication", "no")),
-    Check("sshd is set not to forward X11", _sshd("X11Forwarding", "no")),
-    Check("sshd takes many logins at once", _sshd_limits),
-    Check("the running sshd offers what is declared and nothing else", _offered, settle_seconds=10),
-    Check("sshd runs and starts at boot", partial(software_runs, software="openssh"), settle_seconds=10),
+    Check("sshd is configured to refuse root", _sshd("PermitRootLogin", "no")),
+    Check("sshd is configured to refuse passwords", _sshd("PasswordAuthentication", "no")),
+    Check("sshd is configured to refuse empty passwords", _sshd("PermitEmptyPasswords", "no")),
+    Check("sshd is configured to refuse keyboard-interactive logins", _sshd("KbdInteractiveAuthentication", "no")),
+    Check("sshd is configured not to forward X11", _sshd("X11Forwarding", "no")),
+    Check("sshd accepts many logins at once", _sshd_limits),
+    Check("the running sshd offers only the declared login methods", _offered, settle_seconds=10),
+    Check("sshd is running and enabled at boot", partial(software_runs, software="openssh"), settle_seconds=10),
     Check("admin users exist as declared", _users, applies=lambda node, options: bool(options.users)),
     Check("admin users' keys are in place", _keys, applies=lambda node, options: bool(options.users)),
     Check(
@@ -246,12 +246,12 @@ CHECKS: tuple[Check, ...] = (
         _removed_users,
         applies=lambda node, options: bool(options.removed_users),
     ),
-    Check("sudo's files are valid", _sudo_valid),
+    Check("sudo's configuration is valid", _sudo_valid),
     Check("sudo rights are exactly those declared", _sudo_rights),
     Check("every node's host key is known", _known_hosts),
-    Check("nodes whose users log in without a key are as declared", _trusted),
+    Check("nodes trusted for host-based logins are as declared", _trusted),
     Check("sshd offers no weak algorithm", _weak),
-    Check("sshd's private keys can be read by root alone", _private_keys),
+    Check("only root can read sshd's private keys", _private_keys),
     Check(
         "sshd refuses host-based logins of users who may become root",
         _privileged,
@@ -270,7 +270,7 @@ CHECKS: tuple[Check, ...] = (
         live=True,
     ),
     Check(
-        "heads refuse users of this node without a key",
+        "heads refuse host-based logins from this node",
         logins.no_way_up,
         applies=lambda node, options: not node.holds(NodeRole.HEAD),
         live=True,

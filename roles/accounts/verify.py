@@ -230,7 +230,7 @@ def _has_names(node: Node, options: AccountsOptions) -> bool:
 
 
 CHECKS: tuple[Check, ...] = (
-    Check("SSSD runs and starts at boot", partial(software_runs, software="sssd"), settle_seconds=10),
+    Check("SSSD is running and enabled at boot", partial(software_runs, software="sssd"), settle_seconds=10),
     Check("SSSD's settings are as declared", _settings),
     Check("users and groups are looked up in files, then in the directory", _order),
     Check("PAM asks SSSD who may log in", _pam),
@@ -248,10 +248,10 @@ CHECKS: tuple[Check, ...] = (
         applies=_has_probe,
         live=True,
     ),
-    Check("sshd asks the directory for keys of its users only", _keys, live=True),
-    Check("local users share no number and no name with the directory", _no_overlap, live=True),
+    Check("sshd looks up keys in the directory for directory users only", _keys, live=True),
+    Check("local users share no number or name with the directory", _no_overlap, live=True),
     Check("the directory's groups that may become root are as declared", _sudo, live=True),
-    Check("users of the workload manager exist", _jobs, applies=_has_job_users, live=True),
+    Check("users known to the workload manager exist", _jobs, applies=_has_job_users, live=True),
     Check(
         "users have the same number on every node",
         _one_number,

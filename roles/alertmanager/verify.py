@@ -154,9 +154,9 @@ def _silences(context: CheckContext[AlertmanagerOptions]) -> str:
 CHECKS = (
     *exporter_checks("Alertmanager", texts.arguments),
     Check("Alertmanager has its declared settings", _settings),
-    Check("Alertmanager alone reads what its receivers need", _secrets),
+    Check("only Alertmanager can read its receivers' secrets", _secrets),
     Check("Alertmanager has loaded its settings", _loaded, live=True, settle_seconds=20),
     Check("notifications reach their receivers", _sent, live=True),
-    Check("the pair of Alertmanagers see each other", _pair, live=True, settle_seconds=90, applies=_is_pair),
-    Check("runs can silence alerts", _silences, live=True, settle_seconds=20),
+    Check("both Alertmanagers see each other", _pair, live=True, settle_seconds=90, applies=_is_pair),
+    Check("rackwright can silence alerts", _silences, live=True, settle_seconds=20),
 )

@@ -164,9 +164,9 @@ def _opens(context: CheckContext[BackupOptions]) -> str:
 
 CHECKS = (
     Check("backups are made on a timer", partial(runs, unit=places.TIMER)),
-    Check("what is backed up is as declared", _files),
-    Check("the cluster file and the secrets store are kept for the backups", _site),
-    Check("the place of backups is as declared", _place, live=True),
-    Check("the newest backup is recent and whole", _whole, live=True, timeout_seconds=600),
-    Check("the newest backup opens with your identity", _opens, live=True),
+    Check("the backup settings are as declared", _files),
+    Check("backups include the current cluster file and secrets store", _site),
+    Check("backups go to the declared place", _place, live=True),
+    Check("the newest backup is recent and complete", _whole, live=True, timeout_seconds=600),
+    Check("your identity decrypts the newest backup", _opens, live=True),
 )

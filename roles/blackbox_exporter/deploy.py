@@ -18,7 +18,7 @@ def blackbox_exporter(options: BlackboxExporterOptions) -> None:
     install_exporter(options, texts.arguments(site.cluster, site.node, options))
     conf = texts.conf_path(options)
     files.file(
-        name="Write how blackbox_exporter asks",
+        name="Write the blackbox_exporter probes",
         path=conf,
         content=texts.conf(site.cluster, site.node),
         validate=texts.check_command(site.node, options),

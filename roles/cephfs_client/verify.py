@@ -63,8 +63,8 @@ def _session(context: Context) -> str:
 _NEEDS = frozenset({Capability.NETWORK_FILESYSTEMS})
 CHECKS: tuple[Check, ...] = (
     Check("the Ceph client is installed as declared", _installed, needs=_NEEDS),
-    Check("the module ceph is there for the declared kernel", _module, needs=_NEEDS),
-    Check("the keys of CephFS are as supplied, and only root can read them", _keys, needs=_NEEDS),
+    Check("the ceph module exists for the declared kernel", _module, needs=_NEEDS),
+    Check("the CephFS keys are as supplied and only root can read them", _keys, needs=_NEEDS),
     *mounts.checks("CephFS"),
     # after the mounts, whose first use makes the client
     Check("Ceph's servers have not evicted this client", _session, needs=_NEEDS, live=True),

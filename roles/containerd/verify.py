@@ -96,9 +96,9 @@ def _plugins(context: CheckContext[ContainerdOptions]) -> str:
 
 
 CHECKS = (
-    Check("containerd runs", partial(runs, unit=texts.UNIT), settle_seconds=20),
+    Check("containerd is running", partial(runs, unit=texts.UNIT), settle_seconds=20),
     Check("containerd's files are as declared", _files),
-    Check("containerd is the release its configuration is for", _release),
+    Check("containerd's release matches its configuration", _release),
     Check("containerd has its declared settings", _settings),
     Check("containerd's CRI plugin works", _plugins, settle_seconds=20),
 )

@@ -58,7 +58,7 @@ def _sets_path(node: Node, options: CudaOptions) -> bool:
 
 CHECKS = (
     Check("the CUDA toolkit is installed as locked and held", as_locked),
-    Check("nvcc is of the locked release", _release),
+    Check("nvcc is the locked release", _release),
     Check("login shells find the locked toolkit", _found_by_shells, applies=_sets_path),
     Check(
         "the loaded driver can run the toolkit",

@@ -89,7 +89,7 @@ def _mounted(context: Context, name: str) -> str:
 
 
 CHECKS: tuple[Check, ...] = (
-    Check("CernVM-FS is installed and set up as declared", _files),
+    Check("CernVM-FS is installed and configured as declared", _files),
     Check("CernVM-FS has the declared proxies and cache", _settings),
-    Check("declared repositories answer", _answer, live=True, timeout_seconds=300),
+    Check("the declared repositories answer", _answer, live=True, timeout_seconds=300),
 )

@@ -56,7 +56,7 @@ def _version(context: CheckContext[DcgmOptions]) -> str:
 
 CHECKS = (
     Check("DCGM is installed as locked and held", as_locked),
-    Check("dcgmi is of the locked version", _version),
-    Check("the DCGM host engine runs", partial(runs, unit="nvidia-dcgm.service"), settle_seconds=20),
+    Check("dcgmi has the locked version", _version),
+    Check("the DCGM host engine is running", partial(runs, unit="nvidia-dcgm.service"), settle_seconds=20),
     Check("DCGM finds the declared GPUs", _counts, settle_seconds=30),
 )

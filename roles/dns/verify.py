@@ -169,7 +169,7 @@ CHECKS: tuple[Check, ...] = (
     Check("/etc/resolv.conf is as declared", _resolv_conf),
     Check("nothing else writes /etc/resolv.conf", _no_other_writer),
     Check(
-        "the cluster's resolver runs and starts at boot",
+        "the cluster's resolver is running and enabled at boot",
         partial(software_runs, software="unbound"),
         applies=_serves,
     ),
@@ -183,7 +183,7 @@ CHECKS: tuple[Check, ...] = (
         timeout_seconds=120,
     ),
     Check(
-        "the cluster's resolver answers the cluster's networks alone",
+        "the cluster's resolver answers only the cluster's networks",
         _only_inside,
         applies=_serves,
         live=True,
@@ -197,7 +197,7 @@ CHECKS: tuple[Check, ...] = (
         settle_seconds=_SETTLE_SECONDS,
     ),
     Check(
-        "a name outside the cluster is answered or refused at once",
+        "an external name is answered or refused at once",
         _outside_name,
         live=True,
         settle_seconds=_SETTLE_SECONDS,

@@ -97,14 +97,14 @@ def _registry_files(context: CheckContext[DockerOptions]) -> str:
 
 
 CHECKS = (
-    Check("docker runs", partial(runs, unit=UNIT), settle_seconds=20),
+    Check("Docker is running", partial(runs, unit=UNIT), settle_seconds=20),
     Check("daemon.json is as declared", _conf),
-    Check("docker was started with its declared settings", _started),
-    Check("docker has its declared settings", _settings, settle_seconds=10),
-    Check("docker knows the declared mirror and insecure registries", _registries, settle_seconds=10),
-    Check("only declared users are in the group docker", _members),
+    Check("Docker was started with its declared settings", _started),
+    Check("Docker has its declared settings", _settings, settle_seconds=10),
+    Check("Docker has the declared mirror and insecure registries", _registries, settle_seconds=10),
+    Check("only declared users are in group docker", _members),
     Check(
-        "docker's certificates and logins of registries are as declared",
+        "Docker's registry certificates and logins are as declared",
         _registry_files,
         applies=has_registry_files,
     ),

@@ -54,7 +54,7 @@ CHECKS: tuple[Check, ...] = (
         applies=lambda node, options: options.huge_pages is not None,
     ),
     Check(
-        "NCCL has its plugin for EFA",
+        "the NCCL plugin for EFA is installed",
         _plugin,
         applies=lambda node, options: options.nccl_plugin is not None,
     ),

@@ -63,12 +63,12 @@ def _registers(node: Node, options: FabricmanagerOptions) -> bool:
 CHECKS = (
     Check("Fabric Manager is installed as locked and held", as_locked, applies=needed),
     Check(
-        "Fabric Manager and the loaded driver are of one version",
+        "Fabric Manager and the loaded driver have the same version",
         _one_version,
         applies=needed,
     ),
     Check(
-        "Fabric Manager runs",
+        "Fabric Manager is running",
         partial(runs, unit="nvidia-fabricmanager.service"),
         settle_seconds=30,
         applies=needed,

@@ -74,19 +74,19 @@ def _declared_sockets(context: CheckContext[FirewallOptions]) -> str:
 
 CHECKS: tuple[Check, ...] = (
     Check("nftables is installed", _installed),
-    Check("the rules are as declared on disk", _files),
-    Check("the rules are loaded at boot", partial(runs, unit=UNIT)),
-    Check("the rules in force are the declared ones", _in_force),
+    Check("the firewall rules on disk are as declared", _files),
+    Check("the firewall rules are loaded at boot", partial(runs, unit=UNIT)),
+    Check("the loaded firewall rules are as declared", _in_force),
     Check(
-        "firewalld filters nothing besides",
+        "firewalld filters nothing",
         partial(is_masked, unit="firewalld.service", why="a packet comes in only where both let it"),
         applies=lambda node, options: node.family.has_firewalld,
     ),
     Check(
-        "ufw filters nothing besides",
+        "ufw filters nothing",
         _no_ufw,
         applies=lambda node, options: node.family.package_tool == "apt",
     ),
     # a daemon that starts, or asks something by UDP, may have a socket for a moment
-    Check("nothing listens that is not declared", _declared_sockets, settle_seconds=_SETTLE_SECONDS),
+    Check("only declared services listen", _declared_sockets, settle_seconds=_SETTLE_SECONDS),
 )

@@ -41,5 +41,5 @@ def _device(context: CheckContext[GdrcopyOptions]) -> str:
 CHECKS = (
     Check("GDRCopy is installed as declared and held", _installed),
     Check("gdrdrv is loaded at the declared version", _loaded, needs=_MODULES),
-    Check("every user may open /dev/gdrdrv", _device, needs=_MODULES),
+    Check("every user can open /dev/gdrdrv", _device, needs=_MODULES),
 )

@@ -33,10 +33,10 @@ def gpfs_client(options: GpfsClientOptions) -> None:
 
 
 def _install(site: Site, options: GpfsClientOptions) -> None:
-    files.directory(name="Make the download folder", path=DOWNLOADS)
+    files.directory(name="Create the download folder", path=DOWNLOADS)
     kernel_headers(site)
     needs = (*names(site.node.family, "curl").packages, *names(site.node.family, "gpfs-build").packages)
-    packages.installed(name="Install what builds the kernel layer", packages=needs)
+    packages.installed(name="Install the build tools for the kernel layer", packages=needs)
     mirror = (site.cluster.mirrors.files or "").rstrip("/")
     for file, one in host.loop(options.packages.items()):  # type: ignore[no-untyped-call]
         path = f"{DOWNLOADS}/{file}"

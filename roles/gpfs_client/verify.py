@@ -97,7 +97,7 @@ def _pagepool(context: Context) -> str:
 _NEEDS = frozenset({Capability.NETWORK_FILESYSTEMS})
 CHECKS: tuple[Check, ...] = (
     Check("Storage Scale is installed as declared and held", _installed, needs=_NEEDS),
-    Check("Storage Scale's kernel layer is there for the declared kernel", _built, needs=_NEEDS),
+    Check("Storage Scale's kernel layer is built for the declared kernel", _built, needs=_NEEDS),
     Check("Storage Scale starts at boot", _at_boot, needs=_NEEDS),
     Check("Storage Scale's daemon is active", _daemon, needs=_NEEDS, settle_seconds=60, timeout_seconds=90),
     Check(

@@ -45,7 +45,7 @@ def _by_dmabuf(node: Node, options: GpudirectOptions) -> bool:
 
 _MODULES = frozenset({Capability.KERNEL_MODULES})
 CHECKS = (
-    Check("NICs can reach GPU memory by dma-buf", _dmabuf, needs=_MODULES, applies=_by_dmabuf),
+    Check("NICs can access GPU memory through dma-buf", _dmabuf, needs=_MODULES, applies=_by_dmabuf),
     Check(
         "nvidia-peermem is loaded only as declared",
         _peermem,

@@ -126,12 +126,12 @@ def _has_version(node: Node, options: GrafanaOptions) -> bool:
 
 CHECKS = (
     Check("Grafana is held at its declared version", _held, applies=_has_version),
-    Check("Grafana runs", _runs, settle_seconds=60),
+    Check("Grafana is running", _runs, settle_seconds=60),
     Check("Grafana has its declared settings and data sources", _files),
-    Check("Grafana's secrets are for Grafana alone", _secrets),
+    Check("only Grafana can read its secrets", _secrets),
     Check("Grafana's dashboards are as rendered", _dashboard_files),
     Check("Grafana requires a login", _refuses, live=True, settle_seconds=60),
     Check("Grafana's administrator has the declared password", _administrator, live=True, settle_seconds=60),
-    Check("Grafana reaches its data sources, and has no others", _healthy, live=True, settle_seconds=60),
+    Check("Grafana reaches its data sources and has no others", _healthy, live=True, settle_seconds=60),
     Check("Grafana shows every dashboard", _shown, live=True, settle_seconds=60),
 )

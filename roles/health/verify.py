@@ -147,10 +147,10 @@ def _in_scheduler(node: Node, options: HealthRoleOptions) -> bool:
 
 
 CHECKS = (
-    Check("the health check's files are the declared ones", _files),
-    Check("the health check's modules are those of this rackwright and no others", _modules),
-    Check("root alone can write the health check's folders", _folders),
-    Check("the node finds itself healthy", _healthy, settle_seconds=45, timeout_seconds=90),
+    Check("the health check's files are as declared", _files),
+    Check("the health check's modules are those of this rackwright version", _modules),
+    Check("only root can write the health check's folders", _folders),
+    Check("the node's health check passes", _healthy, settle_seconds=45, timeout_seconds=90),
     Check(
         "the workload manager runs the node's health check",
         _regular,

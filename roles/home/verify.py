@@ -198,16 +198,16 @@ def _has_users(node: Node, options: HomeOptions) -> bool:
 
 CHECKS: tuple[Check, ...] = (
     Check(
-        "homes of declared users exist and belong to them",
+        "declared users own their homes",
         _made,
         applies=_makes,
         live=True,
         timeout_seconds=330,
     ),
-    Check("members of declared groups get homes", _members, applies=_has_groups),
-    Check("quotas of homes are in force as declared", _quotas, applies=_has_quotas),
+    Check("homes are created for members of declared groups", _members, applies=_has_groups),
+    Check("home quotas are as declared", _quotas, applies=_has_quotas),
     Check(
-        "homes of declared users are on their mounted filesystem",
+        "declared users' homes are on their mounted filesystem",
         _reached,
         applies=_has_users,
         live=True,

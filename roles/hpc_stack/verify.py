@@ -128,9 +128,9 @@ CHECKS = (
     Check("the packages of MPI and its tools are installed", _packages),
     Check("everything was built as declared", _built, applies=_builds),
     Check("Open MPI is as declared, with UCX", _open_mpi),
-    Check("the environment of MPI's users is as declared", _environment),
+    Check("the MPI users' environment is as declared", _environment),
     Check(
-        "MPI's processes start through PMIx",
+        "MPI processes start through PMIx",
         _starts,
         applies=lambda node, options: node.holds(NodeRole.WORKER),
         settle_seconds=60,

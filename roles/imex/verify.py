@@ -55,7 +55,7 @@ def _makes_channels(node: Node, options: ImexOptions) -> bool:
 
 CHECKS = (
     Check("IMEX is installed as locked and held", as_locked, applies=needed),
-    Check("IMEX runs", partial(runs, unit="nvidia-imex.service"), settle_seconds=60, applies=needed),
+    Check("IMEX is running", partial(runs, unit="nvidia-imex.service"), settle_seconds=60, applies=needed),
     Check(
         "the NVLink domain is up with every declared node",
         _domain,

@@ -114,7 +114,7 @@ CHECKS: tuple[Check, ...] = (
     Check("every authorized key is declared", _keys),
     Check("only declared accounts have root's uid or a system password", _accounts),
     Check("groups that can become root have only declared members", _members),
-    Check("every rule of sudo is declared", _sudo),
+    Check("every sudo rule is declared", _sudo),
     Check("sshd's effective settings are declared", _sshd),
     Check("nothing is setuid or writable by everyone in managed folders", _loose),
     Check("only declared packages are on hold", _holds),

@@ -61,7 +61,7 @@ def _asks_others(node: Node, options: IpmiExporterOptions) -> bool:
 
 CHECKS = (
     *exporter_checks("ipmi_exporter", texts.arguments, applies=_serves),
-    Check("ipmi_exporter reads what is declared", _reads, applies=_serves),
+    Check("ipmi_exporter has its declared settings", _reads, applies=_serves),
     Check("every declared BMC answers", _others, live=True, settle_seconds=90, applies=_asks_others),
     Check(
         "this node's BMC answers in-band",

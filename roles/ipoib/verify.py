@@ -54,9 +54,9 @@ def _up(context: Context) -> str:
 
 
 CHECKS = (
-    Check("the files of IPoIB interfaces are as declared", _files, needs=_NEEDS),
+    Check("IPoIB configuration files are as declared", _files, needs=_NEEDS),
     Check(
-        "modes, MTUs, partitions and addresses of IPoIB interfaces are in force",
+        "IPoIB interfaces have their declared modes, MTUs, partitions and addresses",
         _in_force,
         needs=_NEEDS,
         settle_seconds=30,

@@ -55,10 +55,10 @@ def _devices(context: CheckContext[IrdmaOptions]) -> str:
 
 _HARDWARE = frozenset({Capability.HARDWARE})
 CHECKS: tuple[Check, ...] = (
-    Check("the protocol of Intel's ports is set at every boot", _at_boot, needs=_HARDWARE),
-    Check("each port of Intel's speaks what its network is", _protocol, needs=_HARDWARE),
+    Check("the protocol of Intel ports is set at every boot", _at_boot, needs=_HARDWARE),
+    Check("each Intel port uses its network's protocol", _protocol, needs=_HARDWARE),
     Check(
-        "each RDMA device of Intel's is of its network's protocol",
+        "each Intel RDMA device uses its network's protocol",
         _devices,
         needs=_HARDWARE,
         settle_seconds=20,

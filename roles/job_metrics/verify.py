@@ -47,14 +47,14 @@ def _serves(node: Node, options: JobMetricsOptions) -> bool:
 
 
 CHECKS = (
-    Check("the programs of jobs' metrics are as declared", _files),
-    Check("the server of jobs' metrics runs", partial(runs, unit=UNIT), applies=_serves, settle_seconds=20),
+    Check("the job metrics programs are as declared", _files),
+    Check("the job metrics server is running", partial(runs, unit=UNIT), applies=_serves, settle_seconds=20),
     Check(
-        "jobs' metrics are refused without a credential",
+        "job metrics are refused without a credential",
         _refuses,
         applies=_serves,
         live=True,
         settle_seconds=20,
     ),
-    Check("a user of this node can ask for jobs' metrics", _answers, live=True, settle_seconds=40),
+    Check("users of this node can query job metrics", _answers, live=True, settle_seconds=40),
 )

@@ -195,10 +195,10 @@ _MODULES = frozenset({Capability.KERNEL_MODULES})
 _HARDWARE = frozenset({Capability.HARDWARE})
 CHECKS = (
     Check("the declared kernel is installed and held", _held),
-    Check("the declared kernel runs", _runs, needs=_KERNEL),
+    Check("the running kernel is the declared one", _runs, needs=_KERNEL),
     Check("the declared kernel boots by default", _boots, needs=_KERNEL),
     Check(
-        "the kernel runs with the declared arguments", _command_line, needs=_KERNEL, applies=_says_something
+        "the running kernel has the declared arguments", _command_line, needs=_KERNEL, applies=_says_something
     ),
     Check("the next boot has the declared arguments", _next_boot, needs=_KERNEL, applies=_says_something),
     Check(
@@ -214,27 +214,27 @@ CHECKS = (
         applies=lambda node, options: bool(options.modules.load),
     ),
     Check(
-        "blacklisted modules are kept out",
+        "blacklisted modules are not loaded",
         _kept_out,
         needs=_MODULES,
         applies=lambda node, options: bool(options.modules.blacklist),
     ),
     Check(
-        "modules run with the declared parameters",
+        "loaded modules have the declared parameters",
         _parameters,
         needs=_MODULES,
         applies=lambda node, options: bool(options.modules.options),
     ),
-    Check("the IOMMU passes through", _identity, needs=_HARDWARE, applies=arguments.passes_through),
+    Check("the IOMMU is in passthrough mode", _identity, needs=_HARDWARE, applies=arguments.passes_through),
     Check(
-        "ACS is turned off at every boot",
+        "ACS is disabled at every boot",
         partial(starts_at_boot, unit=texts.ACS_UNIT, why="bridges redirect peers after a reboot"),
         needs=_HARDWARE,
         applies=_acs_off,
     ),
-    Check("no PCI bridge redirects peers", _acs, needs=_HARDWARE, applies=_acs_off),
+    Check("no PCI bridge redirects peer-to-peer traffic", _acs, needs=_HARDWARE, applies=_acs_off),
     Check(
-        "pages have the declared size",
+        "the kernel has the declared page size",
         _page_size,
         needs=_KERNEL,
         applies=lambda node, options: options.page_size is not None,

@@ -19,17 +19,17 @@ def lldp(options: LldpOptions) -> None:
     packages.installed(name="Install lldpd", packages=names(site.node.family, "lldpd").packages)
     if options.firmware_agent == "off" and has(site.node.platform, Capability.HARDWARE):
         settings.setting(
-            name="Turn off LLDP in the firmware of NICs",
+            name="Disable LLDP in NIC firmware",
             target="LLDP agents in firmware",
             read=texts.AGENTS_ON,
             want="off",
             write=texts.AGENTS_OFF,
             disruptive=True,  # i40e resets the port
         )
-    files.directory(name="Make the folder of lldpd's settings", path="/etc/lldpd.d")
+    files.directory(name="Create the folder for lldpd settings", path="/etc/lldpd.d")
     files.file(
         name="Write lldpd's settings",
         path=texts.SETTINGS,
         content=texts.settings(site.cluster, site.node, options),
     )
-    units.unit(name="Run lldpd", unit=texts.UNIT, restart_on=(texts.SETTINGS,), disruptive=False)
+    units.unit(name="Start lldpd", unit=texts.UNIT, restart_on=(texts.SETTINGS,), disruptive=False)

@@ -79,10 +79,10 @@ def _neighbours(context: CheckContext[LldpOptions]) -> str:
 
 
 CHECKS = (
-    Check("lldpd runs and starts at boot", partial(runs, unit=texts.UNIT)),
+    Check("lldpd is running and enabled at boot", partial(runs, unit=texts.UNIT)),
     Check("lldpd has its declared settings", _settings, settle_seconds=10),
     Check(
-        "no firmware takes LLDP frames",
+        "no NIC firmware consumes LLDP frames",
         _agents,
         needs=frozenset({Capability.HARDWARE}),
         applies=lambda node, options: options.firmware_agent == "off",

@@ -176,12 +176,12 @@ def _search_arrives(context: CheckContext[LogsOptions]) -> str:
 
 
 LOKI_CHECKS = (
-    Check("packages of Grafana's archive have their versions", _packages, applies=_is_loki),
+    Check("packages from Grafana's archive have their declared versions", _packages, applies=_is_loki),
     Check("Alloy sends the journal as declared", _alloy, applies=_is_loki, settle_seconds=20),
-    Check("Loki runs as declared", _loki, applies=_is_loki_server, settle_seconds=30),
+    Check("Loki is running as declared", _loki, applies=_is_loki_server, settle_seconds=30),
     Check("Loki requires a certificate", _loki_refuses, applies=_is_loki_server, live=True),
     Check(
-        "lines of every node arrive in Loki",
+        "logs of every node arrive in Loki",
         _loki_arrives,
         scope="cluster",
         applies=_is_loki,
@@ -190,12 +190,12 @@ LOKI_CHECKS = (
     ),
 )
 SEARCH_CHECKS = (
-    Check("the package filebeat has its version", _packages, applies=_is_elastic),
+    Check("Filebeat has its declared version", _packages, applies=_is_elastic),
     Check("Filebeat sends the journal as declared", _filebeat, applies=_is_elastic, settle_seconds=20),
     Check("rsyslog sends the journal as declared", _rsyslog, applies=_is_opensearch, settle_seconds=20),
     Check("the search cluster is set up as declared", _set_up, applies=_sets_up_search),
     Check(
-        "lines of every node arrive in the search cluster",
+        "logs of every node arrive in the search cluster",
         _search_arrives,
         scope="cluster",
         applies=_is_search,

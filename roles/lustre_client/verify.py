@@ -62,11 +62,11 @@ def _servers(context: Context) -> str:
 _NEEDS = frozenset({Capability.NETWORK_FILESYSTEMS})
 CHECKS: tuple[Check, ...] = (
     Check("the Lustre client is installed as declared and held", _installed, needs=_NEEDS),
-    Check("Lustre's modules are there for the declared kernel", _built, needs=_NEEDS),
+    Check("the Lustre modules exist for the declared kernel", _built, needs=_NEEDS),
     Check("LNet is configured as declared at every boot", _lnet_at_boot, needs=_NEEDS),
-    Check("LNet has the declared NIDs, all up", _nids, needs=_NEEDS, settle_seconds=20),
+    Check("every declared LNet NID is up", _nids, needs=_NEEDS, settle_seconds=20),
     *mounts.checks("Lustre"),
     # after the mounts, whose first use loads the module
-    Check("Lustre's loaded modules are of the declared version", _loaded, needs=_NEEDS, live=True),
+    Check("the loaded Lustre modules have the declared version", _loaded, needs=_NEEDS, live=True),
     Check("every Lustre server answers", _servers, needs=_NEEDS, live=True, settle_seconds=30),
 )

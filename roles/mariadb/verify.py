@@ -146,10 +146,10 @@ def _beside_slurmdbd(node: Node, options: MariadbOptions) -> bool:
 
 
 CHECKS = (
-    Check("MariaDB runs", partial(software_runs, software="mariadb"), settle_seconds=20),
-    Check("MariaDB listens for slurmdbd alone", _listens),
+    Check("MariaDB is running", partial(software_runs, software="mariadb"), settle_seconds=20),
+    Check("MariaDB listens only for slurmdbd", _listens),
     Check("MariaDB has its declared settings", _settings),
     Check("only root and declared users may log in to MariaDB", _no_other_account),
-    Check("slurmdbd's database user has rights on its database alone", _rights),
+    Check("slurmdbd's database user has rights only on its database", _rights),
     Check("slurmdbd's database user reaches its database and no other", _login, applies=_beside_slurmdbd),
 )

@@ -179,11 +179,11 @@ def _first(sentences: list[str]) -> str:
 
 
 CHECKS = (
-    Check("munged runs", partial(software_runs, software="munge"), settle_seconds=10),
+    Check("munged is running", partial(software_runs, software="munge"), settle_seconds=10),
     Check("munge has its declared ids", _ids),
-    Check("the munge key is readable by munge alone", _key_access),
+    Check("only munge can read the munge key", _key_access),
     Check("the munge key is the declared one", _key_is_declared),
-    Check("munge encodes and decodes", _round_trip, settle_seconds=10, live=True),
+    Check("munge encodes and decodes a credential", _round_trip, settle_seconds=10, live=True),
     Check(
         "munge credentials are valid between nodes",
         _cross_node,

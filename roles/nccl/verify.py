@@ -104,16 +104,16 @@ def _has_gpus(node: Node, options: NcclOptions) -> bool:
 
 
 CHECKS: tuple[Check, ...] = (
-    Check("NCCL's settings are as the fabric is declared", _as_rendered),
+    Check("NCCL's settings match the declared fabric", _as_rendered),
     Check(
-        "every RDMA device that NCCL is to use exists",
+        "every RDMA device that NCCL uses exists",
         _devices_exist,
         needs=frozenset({Capability.KERNEL_MODULES}),
         settle_seconds=20,
     ),
-    Check("no other file sets NCCL for every user", _nothing_shadows),
+    Check("no other file configures NCCL for every user", _nothing_shadows),
     Check(
-        "each rail's device is near the GPUs that the SKU declares",
+        "each rail's device is close to the GPUs its SKU declares",
         _nearest,
         needs=frozenset({Capability.HARDWARE, Capability.GPU}),
         applies=_has_gpus,

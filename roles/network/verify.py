@@ -178,15 +178,15 @@ def _has_bonds(node: Node, options: NetworkOptions) -> bool:
 
 
 CHECKS = (
-    Check("the network's files are as declared", _files, needs=_NEEDS, applies=_declares),
+    Check("network configuration files are as declared", _files, needs=_NEEDS, applies=_declares),
     Check(
-        "names, MTUs, VLANs, addresses and routes are in force",
+        "interfaces have their declared names, MTUs, VLANs, addresses and routes",
         _in_force,
         needs=_NEEDS,
         settle_seconds=30,
         applies=_declares,
     ),
-    Check("every declared port has a link", _links, needs=_NEEDS, settle_seconds=30, applies=_declares),
-    Check("bonds have all their ports", _bonds, needs=_NEEDS, settle_seconds=30, applies=_has_bonds),
-    Check("no change of the network is unconfirmed", _nothing_armed, needs=_NEEDS, applies=_declares),
+    Check("every declared port has link", _links, needs=_NEEDS, settle_seconds=30, applies=_declares),
+    Check("every bond has all its ports", _bonds, needs=_NEEDS, settle_seconds=30, applies=_has_bonds),
+    Check("no network change is unconfirmed", _nothing_armed, needs=_NEEDS, applies=_declares),
 )

@@ -124,16 +124,16 @@ def _daemons(context: Context) -> str:
 
 
 CHECKS = (
-    Check("the NFS server is installed and runs", _runs, needs=_NEEDS, settle_seconds=10),
+    Check("the NFS server is installed and running", _runs, needs=_NEEDS, settle_seconds=10),
     Check("the NFS server's files are as declared", _files),
     Check("rpcbind and rpc.statd are masked", _masked),
     Check("the NFS server has its declared threads", _threads, needs=_NEEDS),
-    Check("NFS 4.1 and 4.2 are served, and no other version", _versions, needs=_NEEDS),
-    Check("folders are exported as declared, and no others", _exports, needs=_NEEDS),
+    Check("only NFS 4.1 and 4.2 are served", _versions, needs=_NEEDS),
+    Check("only declared folders are exported, as declared", _exports, needs=_NEEDS),
     Check("exported folders are on their declared filesystems", _folders, needs=_NEEDS),
-    Check("the NFS server listens as declared", _listens, needs=_NEEDS),
+    Check("the NFS server listens on its declared addresses", _listens, needs=_NEEDS),
     Check(
-        "the daemons of the declared security run",
+        "the daemons for the declared security are running",
         _daemons,
         applies=lambda node, options: secured(options.exported(node)),
         needs=_NEEDS,

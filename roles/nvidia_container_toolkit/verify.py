@@ -73,7 +73,7 @@ def _mode(context: CheckContext[NvidiaContainerToolkitOptions]) -> str:
 
 CHECKS = (
     Check("the container toolkit is installed as locked and held", as_locked),
-    Check("nvidia-ctk is of the locked version", _version),
-    Check("the runtime gives devices as declared", _mode),
-    Check("the CDI spec has the declared GPUs", _devices, settle_seconds=15),
+    Check("nvidia-ctk has the locked version", _version),
+    Check("the runtime has the declared device mode", _mode),
+    Check("the CDI spec lists the declared GPUs", _devices, settle_seconds=15),
 )

@@ -122,10 +122,10 @@ def _is_standby(node: Node, options: OpensmOptions) -> bool:
 CHECKS = (
     Check("the distribution's opensm stays off", _alone),
     Check("opensm's files are as declared", _files),
-    Check("opensm's settings are as declared, and for root alone", _settings),
-    Check("every declared subnet manager runs", _runs, needs=_MODULES, settle_seconds=15),
+    Check("opensm's settings are as declared and only root can read them", _settings),
+    Check("every declared subnet manager is running", _runs, needs=_MODULES, settle_seconds=15),
     Check("the declared node is the master of each subnet", _master, needs=_MODULES, settle_seconds=60),
     Check(
-        "standbys are ready to take over", _standby, needs=_MODULES, settle_seconds=60, applies=_is_standby
+        "standby subnet managers are ready to take over", _standby, needs=_MODULES, settle_seconds=60, applies=_is_standby
     ),
 )

@@ -88,18 +88,18 @@ def _registries(context: CheckContext[PodmanOptions]) -> str:
 
 CHECKS = (
     Check(
-        "podman's certificates and logins of registries are as declared",
+        "Podman's registry certificates and logins are as declared",
         _registries,
         applies=has_registry_files,
     ),
-    Check("podman's files are as declared", _files),
-    Check("podman has its declared settings", _settings),
-    Check("podman pulls by way of the declared mirror", _mirror),
+    Check("Podman's files are as declared", _files),
+    Check("Podman has its declared settings", _settings),
+    Check("Podman pulls through the declared mirror", _mirror),
     Check("every user has separate subordinate ids", _subids),
     Check(
-        "users' folders for podman are theirs alone",
+        "users' Podman folders are private",
         lambda context: only_their_users(context, texts.folders(context.options)),
         applies=lambda node, options: options.rootless_root is not None,
     ),
-    Check("users may use their subordinate ids", _helpers),
+    Check("users can use their subordinate ids", _helpers),
 )

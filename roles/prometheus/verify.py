@@ -99,7 +99,7 @@ CHECKS = (
     *exporter_checks("Prometheus", texts.arguments),
     Check("Prometheus has its declared settings, targets and rules", _files),
     Check("Prometheus has loaded its settings", _loaded, live=True, settle_seconds=90),
-    Check("Prometheus reads every declared target", _targets, live=True, settle_seconds=90),
+    Check("Prometheus scrapes every declared target", _targets, live=True, settle_seconds=90),
     Check("every rule of Prometheus is evaluated", _rules, live=True, settle_seconds=90),
-    Check("Prometheus hands alerts to Alertmanager", _notifies, live=True, settle_seconds=60),
+    Check("Prometheus sends alerts to Alertmanager", _notifies, live=True, settle_seconds=60),
 )

@@ -105,7 +105,7 @@ def _probe(context: CheckContext[ProxyOptions], url: str) -> str:
 CHECKS: tuple[Check, ...] = (
     Check("login shells have the declared proxy", _login_shells),
     Check(
-        "daemons that fetch from outside run with the proxy",
+        "daemons that fetch from outside use the proxy",
         _daemons,
         applies=lambda node, options: bool(fetching_units(node)),
         settle_seconds=10,

@@ -190,7 +190,7 @@ def _modules(context: Context) -> str:
             missing.append(module)
     if missing:
         fail(f"{', '.join(missing)} not loaded")
-    return "RDMA's modules are loaded"
+    return "the RDMA modules are loaded"
 
 
 def _session_memlock(context: Context) -> str:
@@ -254,10 +254,10 @@ def _runs_slurmd(node: Node, options: RdmaOptions) -> bool:
 
 
 CHECKS = (
-    Check("RDMA's modules are loaded", _modules, needs=_MODULES),
-    Check("udev's names of RDMA devices are as declared", _rules, needs=_MODULES),
+    Check("the RDMA modules are loaded", _modules, needs=_MODULES),
+    Check("udev rules for RDMA device names are as declared", _rules, needs=_MODULES),
     Check(
-        "every declared RDMA device is at its PCI address, under its name",
+        "every declared RDMA device has its name at its PCI address",
         _devices,
         needs=_MODULES,
         applies=_has_cards,
@@ -280,7 +280,7 @@ CHECKS = (
         applies=_declares_requests,
     ),
     Check(
-        "interrupts of HCAs are on CPUs near them",
+        "HCA interrupts are on local CPUs",
         interrupts_claim,
         needs=_HARDWARE,
         applies=_declares_interrupts,
@@ -292,7 +292,7 @@ CHECKS = (
         settle_seconds=30,
         applies=_has_cards,
     ),
-    Check("SHARP's aggregation managers take connections", reachable, applies=_declares_managers, live=True),
-    Check("a user's session may lock any memory", _session_memlock),
-    Check("slurmd may lock any memory", _slurmd_memlock, applies=_runs_slurmd),
+    Check("the SHARP aggregation managers accept connections", reachable, applies=_declares_managers, live=True),
+    Check("user sessions can lock unlimited memory", _session_memlock),
+    Check("slurmd can lock unlimited memory", _slurmd_memlock, applies=_runs_slurmd),
 )

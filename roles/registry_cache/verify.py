@@ -98,12 +98,12 @@ def _reached(context: CheckContext[RegistryCacheOptions]) -> str:
 
 
 CHECKS = (
-    Check("every registry runs", _running, settle_seconds=10),
+    Check("every registry is running", _running, settle_seconds=10),
     Check("the package's own registry is off", _packaged_is_off),
     Check("the registries' settings are as declared", _confs),
     Check("every registry answers", _answers, settle_seconds=15),
     Check(
-        "every node that pulls reaches the registries",
+        "every node that pulls images reaches the registries",
         _reached,
         scope="cluster",
         settle_seconds=15,

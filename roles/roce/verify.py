@@ -207,19 +207,19 @@ def _strict(node: Node, options: RoceOptions) -> bool:
 
 _MODULES = frozenset({Capability.KERNEL_MODULES})
 CHECKS: tuple[Check, ...] = (
-    Check("the NICs are set at every boot", _applied, needs=_MODULES),
+    Check("the NICs are configured at every boot", _applied, needs=_MODULES),
     Check("the NICs trust DSCP, and map it as declared", _trust, needs=_MODULES),
-    Check("flow control is on for the declared priority alone", _pfc, needs=_MODULES),
+    Check("flow control is on for the declared priority only", _pfc, needs=_MODULES),
     Check("congestion control is on as declared", _congestion, needs=_MODULES),
     Check("congestion notifications are marked as declared", _cnp, needs=_MODULES),
     Check(
-        "RDMA packets are marked with the declared DSCP unless a program chooses another",
+        "RDMA packets have the declared DSCP by default",
         _mark,
         needs=_MODULES,
     ),
     Check("interfaces and RDMA ports have the fabric's MTU", _mtu, needs=_MODULES),
     Check("each rail's device has the GID of its address", _gids, needs=_MODULES),
-    Check("each rail answers ARP for its own address alone", _arp, needs=_MODULES, applies=_strict),
+    Check("each rail answers ARP only for its own address", _arp, needs=_MODULES, applies=_strict),
     Check(
         "packets of the fabric's MTU reach a peer on every rail", _reaches_peers, needs=_MODULES, live=True
     ),

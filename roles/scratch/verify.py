@@ -108,15 +108,15 @@ def _room(context: Context) -> str:
 
 
 CHECKS = (
-    Check("the files of scratch are as declared", _files),
+    Check("the scratch files are as declared", _files),
     Check(
-        "root owns the folders of scratch",
+        "root owns the scratch folders",
         _folders,
         applies=lambda node, options: options.jobs or bool(options.shared),
     ),
     Check("leftovers are removed on a timer", _timer),
-    Check("no job has left a folder behind", _leftovers, live=True),
-    Check("scratch has room", _room, live=True),
+    Check("no finished job has left a folder behind", _leftovers, live=True),
+    Check("scratch has free space", _room, live=True),
     Check(
         "services that write to scratch start only while it is mounted",
         _waits,

@@ -213,11 +213,11 @@ def _any(node: Node, options: SiteCaOptions) -> bool:
 
 
 CHECKS = (
-    Check("programs of the node trust the site's CA", _trusts),
-    Check("the site's CA does not expire within a year", _ca_lives, scope="cluster"),
-    Check("certificates are valid, and not due for renewal", _valid, applies=_any),
+    Check("programs on the node trust the site CA", _trusts),
+    Check("the site CA is valid for at least another year", _ca_lives, scope="cluster"),
+    Check("certificates are valid and not due for renewal", _valid, applies=_any),
     Check("certificates have the declared names", _names, applies=_any),
-    Check("certificates are signed by the site's CA", _signed, applies=_any),
-    Check("keys fit their certificates, and only their services read them", _keys, applies=_any),
-    Check("services serve these certificates", _served, applies=_any, live=True, settle_seconds=15),
+    Check("certificates are signed by the site CA", _signed, applies=_any),
+    Check("keys match their certificates and only their services can read them", _keys, applies=_any),
+    Check("services present these certificates", _served, applies=_any, live=True, settle_seconds=15),
 )

@@ -282,7 +282,7 @@ CHECKS = (
         timeout_seconds=240,
     ),
     Check(
-        "a job that asks for a GPU is given one",
+        "a job that requests a GPU gets one",
         _gpus_given,
         scope="cluster",
         settle_seconds=60,

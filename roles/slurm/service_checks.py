@@ -204,7 +204,7 @@ def _with_reservations(node: Node, options: SlurmOptions) -> bool:
 
 
 NODE_CHECKS = (
-    Check("slurmctld's state is on its declared file system", _state_mounted, applies=_with_state_mount),
+    Check("slurmctld's state is on its declared filesystem", _state_mounted, applies=_with_state_mount),
     Check(
         "slurmdbd answers this controller",
         _reaches_slurmdbd,

@@ -87,8 +87,8 @@ def _kept_from_users(context: CheckContext[SlurmExporterOptions]) -> str:
 
 CHECKS = (
     *exporter_checks("slurm_exporter", texts.arguments),
-    Check("slurm_exporter's programs and units are those of this rackwright", _files),
-    Check("the collector of slurm_exporter runs", _collector_runs, settle_seconds=20),
-    Check("Slurm answers the collector of slurm_exporter", _answered, settle_seconds=60),
-    Check("users cannot read what Slurm says of jobs of others", _kept_from_users, settle_seconds=20),
+    Check("slurm_exporter's programs and units are those of this rackwright version", _files),
+    Check("the slurm_exporter collector is running", _collector_runs, settle_seconds=20),
+    Check("Slurm answers the slurm_exporter collector", _answered, settle_seconds=60),
+    Check("users cannot read Slurm's data about other users' jobs", _kept_from_users, settle_seconds=20),
 )

@@ -38,7 +38,7 @@ def _asks_devices(node: Node, options: SnmpExporterOptions) -> bool:
 
 CHECKS = (
     *exporter_checks("snmp_exporter", texts.arguments),
-    Check("snmp_exporter reads what is declared", _reads),
-    Check("snmp_exporter has its credentials, which no other user can read", _credentials),
+    Check("snmp_exporter has its declared settings", _reads),
+    Check("only snmp_exporter can read its credentials", _credentials),
     Check("every declared device answers", _devices, live=True, settle_seconds=90, applies=_asks_devices),
 )

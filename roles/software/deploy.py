@@ -18,7 +18,7 @@ def software(options: SoftwareOptions) -> None:
     node = site_of().node
     packages.installed(name="Install Lmod", packages=names(node.family, "lmod").packages)
     if options.spider_cache is not None:
-        files.directory(name="Make /etc/rackwright", path="/etc/rackwright")
+        files.directory(name="Create /etc/rackwright", path="/etc/rackwright")
     for path, content in host.loop(texts.files(node, options).items()):  # type: ignore[no-untyped-call]
         if content is None:
             files.absent(name=f"Remove {path}", path=path)

@@ -94,7 +94,7 @@ def _login_shell(context: Context) -> str:
 
 
 CHECKS: tuple[Check, ...] = (
-    Check("Lmod is installed and knows the declared trees", _files),
+    Check("Lmod is installed with the declared trees", _files),
     Check("the declared module trees exist", _there, live=True, timeout_seconds=120),
     Check("users find modules in a login shell", _login_shell, live=True, timeout_seconds=180),
 )

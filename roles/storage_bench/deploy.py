@@ -13,5 +13,5 @@ from rackwright.roles.storage_bench.options import StorageBenchOptions
 def storage_bench(options: StorageBenchOptions) -> None:
     """The programs; they run in jobs alone."""
     packages.installed(
-        name="Install the programs of the storage bench", packages=options.packages(site_of().node)
+        name="Install the storage benchmark tools", packages=options.packages(site_of().node)
     )

@@ -58,8 +58,8 @@ def _torch(context: CheckContext[StorageBenchOptions]) -> str:
 
 
 CHECKS = (
-    Check("the programs of the storage bench are installed", _packages),
-    Check("fio has the declared engines", _engines),
+    Check("the storage benchmark tools are installed", _packages),
+    Check("fio has the declared I/O engines", _engines),
     Check(
         "PyTorch can save checkpoints",
         _torch,

@@ -193,11 +193,11 @@ def _has(part: str) -> Callable[[Node, StorageLayoutOptions], bool]:
 
 
 CHECKS: tuple[Check, ...] = (
-    Check("the declared disks are there", _disks),
-    Check("the arrays are whole, of their declared disks", _arrays, applies=_has("arrays")),
+    Check("the declared disks are present", _disks),
+    Check("the arrays are complete and use their declared disks", _arrays, applies=_has("arrays")),
     Check("the volumes have their declared sizes", _volumes, applies=_has("volume_groups")),
-    Check("the filesystems are of their declared types", _types, applies=_has("filesystems")),
+    Check("the filesystems have their declared types", _types, applies=_has("filesystems")),
     Check("the filesystems are mounted as declared", _mounted, applies=_has("filesystems")),
     Check("the filesystems are mounted at boot", _at_boot, applies=_has("filesystems")),
-    Check("arrays and mounts are declared to mdadm and systemd", _files),
+    Check("arrays and mounts are configured in mdadm and systemd", _files),
 )

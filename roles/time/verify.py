@@ -127,7 +127,7 @@ def _ahead(context: CheckContext[TimeOptions], node: Node) -> Interval:
 
 
 CHECKS: tuple[Check, ...] = (
-    Check("chronyd runs and starts at boot", partial(software_runs, software="chrony")),
+    Check("chronyd is running and enabled at boot", partial(software_runs, software="chrony")),
     Check(
         "no other service sets the clock",
         partial(is_masked, unit="systemd-timesyncd.service", why="two services may set one clock"),
@@ -139,7 +139,7 @@ CHECKS: tuple[Check, ...] = (
         applies=lambda node, options: not node.primary,
     ),
     Check(
-        "the site's server has a time to serve",
+        "the site's time server is synchronised",
         _serves,
         settle_seconds=_SETTLE_SECONDS,
         applies=lambda node, options: node.primary,

@@ -244,8 +244,8 @@ CHECKS: tuple[Check, ...] = (
     _site_check("further network values of the site are as declared", of_the_machine=False),
     Check("nothing overrides the kernel values at boot", _values_last),
     Check("login sessions have the declared limits", _session_limits),
-    Check("systemd gives services the declared memlock limit", _manager_limit),
-    Check("a new service may lock memory as declared", _service_limits),
+    Check("systemd sets the declared memlock limit for services", _manager_limit),
+    Check("a new service has the declared memlock limit", _service_limits),
     Check("transparent huge pages are as declared", _hugepages, needs=frozenset({Capability.KERNEL})),
     Check(
         "every CPU has the declared frequency governor",
@@ -254,7 +254,7 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check("the tuned profile is in effect", _tuned, needs=frozenset({Capability.KERNEL})),
     Check("swap is off", _no_swap, needs=frozenset({Capability.SWAP}), applies=values.swap_off),
-    Check("journald runs", partial(runs, unit="systemd-journald.service"), settle_seconds=10),
+    Check("journald is running", partial(runs, unit="systemd-journald.service"), settle_seconds=10),
     Check("the journal is kept on disk within its caps", _journal),
     Check("the journal's rate limit is as declared", _journal_rate),
 )

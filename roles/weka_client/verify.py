@@ -65,17 +65,17 @@ def _loaded(context: Context) -> str:
 
 _NEEDS = frozenset({Capability.NETWORK_FILESYSTEMS})
 CHECKS: tuple[Check, ...] = (
-    Check("the WEKA agent runs and starts at boot", _agent, needs=_NEEDS),
+    Check("the WEKA agent is running and enabled at boot", _agent, needs=_NEEDS),
     Check("the WEKA client is installed at the declared version", _version, needs=_NEEDS),
     Check("WEKA's cgroups hide no cores", _cgroups, needs=_NEEDS),
     Check(
-        "the token of WEKA's filesystems is as supplied, and only root can read it",
+        "the WEKA mount token is as supplied and only root can read it",
         _token,
         needs=_NEEDS,
         applies=_has_token,
     ),
     *mounts.checks("WEKA"),
     # after the mounts, the first of which joins the cluster and brings the module
-    Check("WEKA's client container runs", _container, needs=_NEEDS, live=True, settle_seconds=30),
-    Check("WEKA's module is loaded", _loaded, needs=_NEEDS, live=True),
+    Check("WEKA's client container is running", _container, needs=_NEEDS, live=True, settle_seconds=30),
+    Check("the WEKA module is loaded", _loaded, needs=_NEEDS, live=True),
 )

@@ -17,8 +17,8 @@ from tests.racks.stranger import plugged_in
 pytestmark = pytest.mark.lab
 
 HEAD, WORKER = "10.77.0.10", "10.77.0.11"
-RULES = ("worker1", "firewall", "Put the firewall's rules in force")
-SOCKETS = "nothing listens that is not declared"
+RULES = ("worker1", "firewall", "Load the firewall rules")
+SOCKETS = "only declared services listen"
 FOREIGN = """\
 nft -f - <<'EOF'
 table ip nat {
@@ -158,7 +158,7 @@ def test_rules_of_others_survive_and_our_own_come_back(site: Site):
             plan = site.plan(2)
             assert operations(plan) == {RULES}
             assert reported in told(plan)
-            status, evidence = checked(site, "worker1", "the rules in force are the declared ones")
+            status, evidence = checked(site, "worker1", "the loaded firewall rules are as declared")
             assert (status, reported in evidence) == ("FAIL", True)
             site.converge()
             assert site.on("worker1", "nft -s list table ip nat; nft -s list table inet kube-proxy") == before
@@ -196,7 +196,7 @@ def test_rules_that_lock_rackwright_out_are_taken_back_by_the_node(site: Site):
         assert RULES in wanted
         ran = site.apply(1)
         said = ran.out + ran.err
-        assert "worker1: failed: firewall: Put the firewall's rules in force" in said
+        assert "worker1: failed: firewall: Load the firewall rules" in said
         assert "the change of firewall was not confirmed" in said
         restored = [int(seconds) for seconds in re.findall(r"the node restored itself after (\d+) s", said)]
         assert len(restored) == 2, said

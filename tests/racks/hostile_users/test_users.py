@@ -60,8 +60,8 @@ def test_verify_tries_these_logins_too(site: Site) -> None:
         report = json.loads(site.cli("verify", str(site.file), "--role", "access", "--json", expect=3).out)
         failed = {(one["node"], one["check"]) for one in report["results"] if one["status"] == "FAIL"}
         assert failed == {
-            ("head1", "nodes whose users log in without a key are as declared"),
-            ("worker1", "heads refuse users of this node without a key"),
+            ("head1", "nodes trusted for host-based logins are as declared"),
+            ("worker1", "heads refuse host-based logins from this node"),
         }
     finally:
         site.converge()

@@ -42,7 +42,7 @@ PARTITIONS = {
 }
 RESTARTS = 5
 PARTITIONED = "InfiniBand ports have their declared partitions"
-MASTER, STANDBY = "the declared node is the master of each subnet", "standbys are ready to take over"
+MASTER, STANDBY = "the declared node is the master of each subnet", "standby subnet managers are ready to take over"
 
 
 def node_guid(name: str) -> int:

@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.proof]
 NODE = "store1"
 USED, BLANK, SPARE = (f"{NODE}-data{number}" for number in (1, 2, 3))
 """Serials: a mirror's second drive, the volume group's, and one that takes another's place."""
-WHOLE = "the arrays are whole, of their declared disks"
+WHOLE = "the arrays are complete and use their declared disks"
 APPLY_SECONDS = 3000
 
 

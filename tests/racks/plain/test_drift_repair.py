@@ -32,7 +32,7 @@ def test_what_would_disturb_is_left(site: Site):
     ran = site.cli("drift", str(site.file), "--repair", "--json", expect=2)
     told = json.loads(ran.out)["repair"]
     assert told["repaired"] == {}
-    assert told["left"]["worker1"].startswith("it would be disruptive (time: Run chronyd")
+    assert told["left"]["worker1"].startswith("it would be disruptive (time: Start chronyd")
     assert site.on("worker1", "tail -n 1 /etc/chrony/chrony.conf") == "# drift\n"
     site.converge()
 

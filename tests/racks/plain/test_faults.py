@@ -205,7 +205,7 @@ def test_a_full_disk_is_called_that(site: Site, baseline: dict[str, Snapshot]):
         ran = site.apply(1)
     finally:
         site.heal("worker1")
-    assert "worker1: failed: base: Name the timezone: " in ran.out
+    assert "worker1: failed: base: Write /etc/timezone: " in ran.out
     assert "No space left on device" in ran.out
     assert "apply: 1 of 2 nodes are as declared; not: worker1" in ran.out
     assert site.on("head1", "cat /etc/timezone") == "UTC\n"
@@ -222,5 +222,5 @@ def test_what_apply_may_not_remove_is_an_error_of_its_node_alone(site: Site, bas
     assert "/etc/timezone is a directory on the node; remove it by hand if it may go" in ran.out
     assert "apply: 1 of 2 nodes are as declared; not: worker1" in ran.out
     assert site.on("head1", "cat /etc/timezone") == "UTC\n"
-    assert operations(site.plan(2)) == {("worker1", "base", "Name the timezone")}
+    assert operations(site.plan(2)) == {("worker1", "base", "Write /etc/timezone")}
     converges(site, baseline)

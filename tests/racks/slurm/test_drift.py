@@ -82,7 +82,7 @@ def test_the_drifts_are_enough():
 
 def test_a_stopped_database_daemon_hides_no_records_and_invents_none(rack: Site, first_apply: FirstApply):
     rack.on("head1", "systemctl stop slurmdbd")
-    started = {("head1", "slurm", "Run slurmdbd with its settings")}
+    started = {("head1", "slurm", "Start slurmdbd with its settings")}
     assert operations(rack.plan(2)) == started
     _repair(rack, first_apply, started)
 
@@ -97,7 +97,7 @@ def test_records_that_cannot_be_read_are_not_called_unchanged(rack: Site, first_
         ("database user slurm@localhost", "mysql_native_password", "password (sensitive)"),
         ("accounting", "slurmdbd does not answer", "compared once it does"),
     ]
-    _repair(rack, first_apply, {("head1", "mariadb", "Make slurmdbd's database and user")})
+    _repair(rack, first_apply, {("head1", "mariadb", "Create slurmdbd's database and user")})
 
 
 def _repair(rack: Site, first_apply: FirstApply, planned: Operations) -> None:

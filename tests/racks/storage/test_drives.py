@@ -14,7 +14,7 @@ from tests.racks.storage.conftest import HEAD
 from tests.racks.verified import results
 
 pytestmark = [pytest.mark.lab, pytest.mark.proof]
-WHOLE = "the arrays are whole, of their declared disks"
+WHOLE = "the arrays are complete and use their declared disks"
 NODE = "worker2"
 
 

@@ -12,7 +12,7 @@ from tests.racks.storage.conftest import HEAD, WORKERS
 from tests.racks.verified import results
 
 pytestmark = [pytest.mark.lab, pytest.mark.proof]
-LEFT = "every mount and export by rackwright is declared"
+LEFT = "every mount and export made by rackwright is declared"
 REMOVE = "Remove undeclared mounts and exports"
 _GONE = "/etc/systemd/system/spare.mount.d/gone.conf"
 

@@ -273,40 +273,40 @@ def _access(plan):
 
 NAMES = [
     "Install ssh and sudo",
-    "Make the folder of declared keys",
-    "Make group hpc",
-    "Make group ada",
-    "Make group adm",
-    "Make user ada",
-    "Open the account of ada",
+    "Create the folder for declared keys",
+    "Create group hpc",
+    "Create group ada",
+    "Create group adm",
+    "Create user ada",
+    "Unlock the account of ada",
     "Write the keys of ada",
-    "Make group bob",
-    "Make user bob",
-    "Open the account of bob",
+    "Create group bob",
+    "Create user bob",
+    "Unlock the account of bob",
     "Write the keys of bob",
     "Lock the account of eve",
-    "Write the sudo rights",
+    "Write the sudo rules",
     "Write every node's host keys",
-    "Name the trusted nodes",
-    "Write the client's settings",
+    "Write /etc/ssh/shosts.equiv",
+    "Write the ssh client settings",
 ]
 
 
 def test_what_ubuntu_gets():
     cluster = access_site(os=os_release("ubuntu-22.04"))
     plan = planned(cluster, worker(cluster))
-    assert _access(plan) == [*NAMES, "Write sshd's settings", "Run sshd with its settings"]
-    assert commands(plan, "Make group hpc") == ("groupadd --gid 4000 hpc",)
-    assert commands(plan, "Make group adm") == ("groupadd --system adm",)
-    (make,) = commands(plan, "Make user ada")
+    assert _access(plan) == [*NAMES, "Write sshd's settings", "Start sshd with its settings"]
+    assert commands(plan, "Create group hpc") == ("groupadd --gid 4000 hpc",)
+    assert commands(plan, "Create group adm") == ("groupadd --system adm",)
+    (make,) = commands(plan, "Create user ada")
     assert make == (
         "useradd --uid 3000 --gid ada --groups hpc,adm --shell /bin/bash --home-dir /home/ada "
         "--create-home ada"
     )
-    assert commands(plan, "Open the account of bob") == ("usermod --expiredate '' bob",)
+    assert commands(plan, "Unlock the account of bob") == ("usermod --expiredate '' bob",)
     assert commands(plan, "Lock the account of eve") == ("usermod --lock --expiredate 1 eve",)
-    assert any("ssh.service" in command for command in commands(plan, "Run sshd with its settings"))
-    (write,) = commands(plan, "Write the sudo rights")
+    assert any("ssh.service" in command for command in commands(plan, "Start sshd with its settings"))
+    (write,) = commands(plan, "Write the sudo rules")
     assert 'visudo -cqf "$t"' in write
     assert 'chmod 440 "$t"' in write
     (write,) = commands(plan, "Write sshd's settings")
@@ -318,12 +318,12 @@ def test_what_el9_gets():
     plan = planned(cluster, worker(cluster))
     assert _access(plan) == [
         *NAMES,
-        "Let SELinux pass ssh-keysign",
+        "Allow ssh-keysign in SELinux",
         "Write sshd's settings",
-        "Run sshd with its settings",
+        "Start sshd with its settings",
     ]
-    assert commands(plan, "Let SELinux pass ssh-keysign") == ("setsebool -P ssh_keysign on",)
-    assert any("sshd.service" in command for command in commands(plan, "Run sshd with its settings"))
+    assert commands(plan, "Allow ssh-keysign in SELinux") == ("setsebool -P ssh_keysign on",)
+    assert any("sshd.service" in command for command in commands(plan, "Start sshd with its settings"))
     (install,) = commands(plan, "Install ssh and sudo")
     assert "install openssh-clients openssh-server sudo" in install
 
@@ -332,5 +332,5 @@ def test_without_node_to_node_nothing_is_trusted():
     options = AccessOptions(node_to_node=False)
     cluster = access_site(options)
     names = _access(planned(cluster, worker(cluster)))
-    assert "Name the trusted nodes" not in names
-    assert "Write the client's settings" not in names
+    assert "Write /etc/ssh/shosts.equiv" not in names
+    assert "Write the ssh client settings" not in names

@@ -97,16 +97,16 @@ HEALTHY = {
     **file("/etc/ssh/shosts.equiv", expected("access/shosts.equiv")),
 }
 
-METHODS = "the running sshd offers what is declared and nothing else"
-RUNS = "sshd runs and starts at boot"
+METHODS = "the running sshd offers only the declared login methods"
+RUNS = "sshd is running and enabled at boot"
 USERS = "admin users exist as declared"
 RIGHTS = "sudo rights are exactly those declared"
 NODE_TO_NODE = "users log in from node to node without prompts"
 PRIVILEGED = "users who may become root do not log in from node to node without a key"
-NO_WAY_UP = "heads refuse users of this node without a key"
+NO_WAY_UP = "heads refuse host-based logins from this node"
 SET_TO_REFUSE = "sshd refuses host-based logins of users who may become root"
 WEAK = "sshd offers no weak algorithm"
-PRIVATE_KEYS = "sshd's private keys can be read by root alone"
+PRIVATE_KEYS = "only root can read sshd's private keys"
 REMOVED = "removed users are locked out"
 
 
@@ -118,32 +118,32 @@ def _set(key, value):
 
 FAILURES = [
     (
-        "sshd is set to refuse root",
+        "sshd is configured to refuse root",
         _set("permitrootlogin", "prohibit-password"),
         "PermitRootLogin is prohibit-password, not no",
     ),
     (
-        "sshd is set to refuse passwords",
+        "sshd is configured to refuse passwords",
         _set("passwordauthentication", "yes"),
         "PasswordAuthentication is yes, not no",
     ),
     (
-        "sshd is set to refuse empty passwords",
+        "sshd is configured to refuse empty passwords",
         _set("permitemptypasswords", "yes"),
         "PermitEmptyPasswords is yes, not no",
     ),
     (
-        "sshd is set to refuse keyboard-interactive",
+        "sshd is configured to refuse keyboard-interactive logins",
         _set("kbdinteractiveauthentication", "yes"),
         "KbdInteractiveAuthentication is yes, not no",
     ),
-    ("sshd is set not to forward X11", _set("x11forwarding", "yes"), "X11Forwarding is yes, not no"),
+    ("sshd is configured not to forward X11", _set("x11forwarding", "yes"), "X11Forwarding is yes, not no"),
     (
-        "sshd takes many logins at once",
+        "sshd accepts many logins at once",
         _set("maxstartups", "10:30:100"),
         "MaxStartups is 10:30:100, not 1000:30:2000",
     ),
-    ("sshd takes many logins at once", _set("maxsessions", "10"), "MaxSessions is 10, not 64"),
+    ("sshd accepts many logins at once", _set("maxsessions", "10"), "MaxSessions is 10, not 64"),
     (
         METHODS,
         {ASK_METHODS: (255, "", "x: Permission denied (publickey,password,hostbased).\n")},
@@ -186,7 +186,7 @@ FAILURES = [
     (REMOVED, {"getent shadow eve": "eve:!:20777:0:99999:7:::\n"}, "the account of eve is not locked"),
     (REMOVED, file("/etc/ssh/authorized_keys.d/eve", BOBS_KEY), "the keys of eve are still there"),
     (
-        "sudo's files are valid",
+        "sudo's configuration is valid",
         {"visudo -c": (1, "", "/etc/sudoers.d/x:1:5: syntax error\n")},
         "visudo reports an error: /etc/sudoers.d/x:1:5: syntax error",
     ),
@@ -267,7 +267,7 @@ FAILURES = [
         f"{HOST_KEYS[1]} is a file with 644 root:root, not a file that root alone can read (600 root:root)",
     ),
     (
-        "nodes whose users log in without a key are as declared",
+        "nodes trusted for host-based logins are as declared",
         file("/etc/ssh/shosts.equiv", expected("access/shosts.equiv") + "evil1\n"),
         "/etc/ssh/shosts.equiv is not as declared: evil1",
     ),

@@ -16,11 +16,11 @@ from tests.unit.roles.fake_facts import file, files
 from tests.unit.roles.fake_host import FakeHost, Reply, claimed, judged
 
 SETTINGS = "Alertmanager has its declared settings"
-SECRETS = "Alertmanager alone reads what its receivers need"
+SECRETS = "only Alertmanager can read its receivers' secrets"
 LOADED = "Alertmanager has loaded its settings"
 SENT = "notifications reach their receivers"
-PAIR = "the pair of Alertmanagers see each other"
-SILENCES = "runs can silence alerts"
+PAIR = "both Alertmanagers see each other"
+SILENCES = "rackwright can silence alerts"
 
 
 class Api(FakeHost):

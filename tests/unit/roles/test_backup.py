@@ -40,11 +40,11 @@ from tests.unit.roles.slurm_clusters import cluster, node
 
 OPTIONS = BackupOptions(place="/srv/backup")
 KEY = str(pyrage.x25519.Identity.generate().to_public())
-SETTINGS = "what is backed up is as declared"
-KEPT = "the cluster file and the secrets store are kept for the backups"
-PLACE = "the place of backups is as declared"
-WHOLE = "the newest backup is recent and whole"
-OPENS = "the newest backup opens with your identity"
+SETTINGS = "the backup settings are as declared"
+KEPT = "backups include the current cluster file and secrets store"
+PLACE = "backups go to the declared place"
+WHOLE = "the newest backup is recent and complete"
+OPENS = "your identity decrypts the newest backup"
 LIST = f"timeout 50 {places.PROGRAM} --list"
 REPORT = f"timeout 540 {places.PROGRAM} --report"
 

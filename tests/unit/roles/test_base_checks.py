@@ -57,7 +57,7 @@ APT_CONFIG = (
 
 ASK_DATABASE = asked(PackageDatabase().command("debian"))
 APT_CHECK = "env LC_ALL=C apt-get check -qq -o Debug::NoLocking=1"
-WHOLE = "the package database is whole"
+WHOLE = "the package database is consistent"
 BROKEN = (
     "not installed to the end: tree (half-configured); dependencies that are not installed: jq needs libjq1; "
     "`rackwright apply` repairs it"
@@ -87,7 +87,7 @@ ADDRESSES = json.dumps(
     ]
 )
 PORTS = "the declared addresses are present, external ones on separate ports"
-ROUTE = "the default route leaves by the declared network"
+ROUTE = "the default route uses the declared network"
 FORWARDING = "packets are forwarded only where that is declared"
 ASK_FORWARDING = asked(Answer().command(forwarding.READ[False]))
 AT_BOOT = "systemd-analyze cat-config sysctl.d"
@@ -244,7 +244,7 @@ FAILURES = [
         "the node has no timezone UTC",
     ),
     (
-        "every mount and export by rackwright is declared",
+        "every mount and export made by rackwright is declared",
         {ASK_STORAGE: "/etc/systemd/system/data.mount:X-Rackwright-Purpose=data\nend\n"},
         "/etc/systemd/system/data.mount: rackwright wrote it, and nothing declares it now",
     ),

@@ -30,7 +30,7 @@ from tests.unit.roles.fake_host import FakeHost, content, judged, planned
 from tests.unit.roles.sites import expected
 
 PORTS = "the declared addresses are present, external ones on separate ports"
-ROUTE = "the default route leaves by the declared network"
+ROUTE = "the default route uses the declared network"
 FORWARDING = "packets are forwarded only where that is declared"
 NETWORKS = {
     "management": make_network("management", "10.9.0.0/24", gateway=IPv4Address("10.9.0.1")),

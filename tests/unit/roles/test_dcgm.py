@@ -45,8 +45,8 @@ def test_what_a_node_gets(cluster):
         "/usr/bin/dcgmi health --host 127.0.0.1:5555 -s a && exit 0; sleep 1; done'\n"
     )
     names = [op.name for op in plan.operations if op.role == "dcgm"]
-    assert names[-1] == "Run the host engine"
-    assert names.index("Write where the host engine listens") < names.index("Install DCGM as locked")
+    assert names[-1] == "Start the host engine"
+    assert names.index("Write the host engine's listen address") < names.index("Install DCGM as locked")
 
 
 def test_nodes_without_gpus_get_nothing(cluster):
@@ -74,8 +74,8 @@ SAYS = discovery(worker("x", 1, "dgx-h100").sku.gpus, GPUS) + "0 NvSwitches foun
 COUNT = "timeout 30 dcgmi discovery -l"
 INSTALLED = "DCGM is installed as locked and held"
 FINDS = "DCGM finds the declared GPUs"
-RUNS = "the DCGM host engine runs"
-IS = "dcgmi is of the locked version"
+RUNS = "the DCGM host engine is running"
+IS = "dcgmi has the locked version"
 
 
 @pytest.mark.parametrize(

@@ -38,9 +38,9 @@ SITE = site(ROLES)
 NODE = worker(SITE)
 FIELDS = "/etc/rackwright-exporters/dcgm_exporter/counters.csv"
 HELD, REPORTS, JOBS = (
-    "dcgm_exporter is the pair of DCGM, and held",
+    "dcgm_exporter matches DCGM's version and is held",
     "dcgm_exporter reports the declared fields",
-    "jobs tell dcgm_exporter which GPUs they have",
+    "jobs report their GPUs to dcgm_exporter",
 )
 
 
@@ -186,7 +186,7 @@ def test_it_is_planned_on_every_release(os):
     assert plan.error is None
     names = [entry.name for entry in plan.operations if entry.role == "dcgm_exporter"]
     assert "Install dcgm_exporter" in names
-    assert names[-2:] == ["Write which fields of DCGM are reported", "Run dcgm_exporter"]
+    assert names[-2:] == ["Write the list of DCGM fields", "Run dcgm_exporter"]
     assert "datacenter-gpu-manager-exporter" in commands(plan, "Install dcgm_exporter")[0]
     assert content(plan, FIELDS) == texts.fields(OPTIONS)
 

@@ -209,8 +209,8 @@ def test_what_a_head_of_debian_gets():
         "Install unbound",
         f"Write {NAMES}",
         f"Write {UNBOUND}",
-        "Run unbound with its settings",
-        "Make /etc/dhcp/dhclient-enter-hooks.d",
+        "Start unbound with its settings",
+        "Create /etc/dhcp/dhclient-enter-hooks.d",
         "Write /etc/dhcp/dhclient-enter-hooks.d/rackwright-dns",
         "Write /etc/dhcpcd.enter-hook",
         "Write /etc/resolv.conf",
@@ -228,7 +228,7 @@ def test_what_a_worker_of_el_gets():
     plan = planned(cluster, worker(cluster))
     assert plan.error is None
     assert [operation.name for operation in plan.operations] == [
-        "Make /etc/NetworkManager/conf.d",
+        "Create /etc/NetworkManager/conf.d",
         "Write /etc/NetworkManager/conf.d/90-rackwright-dns.conf",
         "Write /etc/resolv.conf",
         "Mask systemd-resolved",

@@ -29,12 +29,12 @@ CLUSTER = site({"dns": DnsOptions()})
 EL = site({"dns": DnsOptions()}, os=os_release("rocky-9"))
 GIVEN = site({"dns": DnsOptions(resolver="given", nameservers=(IPv4Address("192.0.2.1"),))})
 FILE, OTHERS = "/etc/resolv.conf is as declared", "nothing else writes /etc/resolv.conf"
-RUNS = "the cluster's resolver runs and starts at boot"
+RUNS = "the cluster's resolver is running and enabled at boot"
 SETTINGS = "the cluster's resolver has its declared settings"
 KNOWS = "the cluster's resolver knows every declared name"
-ALONE = "the cluster's resolver answers the cluster's networks alone"
+ALONE = "the cluster's resolver answers only the cluster's networks"
 EACH = "each declared resolver knows the node and its neighbour"
-OUTSIDE = "a name outside the cluster is answered or refused at once"
+OUTSIDE = "an external name is answered or refused at once"
 SOCKETS = "ss -Hlntup 'sport = :53'"
 LISTENING = "".join(
     f'{kind} UNCONN 0 0 {address}:53 0.0.0.0:* users:(("unbound",pid=9,fd=3))\n'

@@ -264,24 +264,24 @@ def test_nothing_is_claimed_of_nodes_without_it():
 
 
 SETTINGS, REGISTRIES = (
-    "docker has its declared settings",
-    "docker knows the declared mirror and insecure registries",
+    "Docker has its declared settings",
+    "Docker has the declared mirror and insecure registries",
 )
-MEMBERS = "only declared users are in the group docker"
+MEMBERS = "only declared users are in group docker"
 
 
 @pytest.mark.parametrize(
     ("name", "answers", "status", "evidence"),
     [
-        ("docker runs", unit("docker.service"), "PASS", "docker.service is active and enabled"),
+        ("Docker is running", unit("docker.service"), "PASS", "docker.service is active and enabled"),
         (
-            "docker runs",
+            "Docker is running",
             unit("docker.service", active="failed"),
             "FAIL",
             "docker.service is failed",
         ),
         (
-            "docker runs",
+            "Docker is running",
             unit("docker.service", state="disabled"),
             "FAIL",
             "docker.service is active, and disabled: it does not start at boot",
@@ -300,19 +300,19 @@ MEMBERS = "only declared users are in the group docker"
             "/etc/docker/daemon.json is missing",
         ),
         (
-            "docker was started with its declared settings",
+            "Docker was started with its declared settings",
             answer(STARTED_READ, JSON),
             "PASS",
             "the daemon was started with the declared settings",
         ),
         (
-            "docker was started with its declared settings",
+            "Docker was started with its declared settings",
             answer(STARTED_READ, JSON.replace("50m", "5m")),
             "FAIL",
             "the daemon was started with settings that differ from the declared ones",
         ),
         (
-            "docker was started with its declared settings",
+            "Docker was started with its declared settings",
             answer(STARTED_READ, ""),
             "UNKNOWN",
             "Answer of cat /run/docker-started-with.json: the node printed nothing",

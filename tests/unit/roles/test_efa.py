@@ -72,7 +72,7 @@ def test_it_is_planned_on_every_release(os):
     plan = planned(cluster, worker(cluster))
     assert plan.error is None
     assert commands(plan, "Install EFA") == (texts.install(FULL),)
-    fetch = commands(plan, "Fetch the installer of EFA")[0]
+    fetch = commands(plan, "Fetch the EFA installer")[0]
     assert "https://efa-installer.amazonaws.com/aws-efa-installer-1.41.0.tar.gz" in fetch
     assert DIGEST in fetch
 

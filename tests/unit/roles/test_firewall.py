@@ -200,13 +200,13 @@ def _file(name: str) -> Path:
 @pytest.mark.parametrize(
     ("os", "steps"),
     [
-        ("debian-13", ["Install nftables", "Put the firewall's rules in force", "Load the rules at boot"]),
+        ("debian-13", ["Install nftables", "Load the firewall rules", "Load the firewall rules at boot"]),
         (
             "rocky-9",
             [
                 "Install nftables",
-                "Put the firewall's rules in force",
-                "Load the rules at boot",
+                "Load the firewall rules",
+                "Load the firewall rules at boot",
                 "Mask firewalld",
             ],
         ),
@@ -395,7 +395,7 @@ EL = site({"firewall": FirewallOptions()}, os=os_release("rocky-9"))
 NODE = worker(CLUSTER)
 LIVE = asked(rules.LIVE)
 UFW = asked(_ASK_UFW)
-SOCKETS = "nothing listens that is not declared"
+SOCKETS = "only declared services listen"
 ON_WORKER = line("sshd", "0.0.0.0:22") + line("slurmd", "0.0.0.0:6818")
 
 
@@ -423,14 +423,14 @@ def test_a_healthy_node_passes(cluster, name):
 
 CASES = [
     (CLUSTER, "nftables is installed", installed(os_family("debian"), ("nftables",), missing=("nftables",)), "FAIL", "not installed: nftables"),
-    (CLUSTER, "the rules are as declared on disk", files({rules.RULES: None}), "FAIL", f"{rules.RULES} is missing"),
-    (CLUSTER, "the rules are loaded at boot", unit(UNIT, state="disabled"), "FAIL", f"{UNIT} is active, and disabled: it does not start at boot"),
-    (CLUSTER, "the rules in force are the declared ones", {LIVE: "the table inet rackwright is not there\n"}, "FAIL", "the table inet rackwright is not there"),
-    (CLUSTER, "the rules in force are the declared ones", {LIVE: "\n"}, "UNKNOWN", "nft did not say what the kernel filters by"),
-    (EL, "firewalld filters nothing besides", unit("firewalld.service"), "FAIL", "firewalld.service is enabled, not masked: a packet comes in only where both let it"),
-    (CLUSTER, "ufw filters nothing besides", {UFW: "ENABLED=yes\nLOGLEVEL=low\n"}, "WARN", "ufw filters too: a packet comes in only where both let it"),
-    (CLUSTER, "ufw filters nothing besides", {UFW: "ENABLED=no\n"}, "PASS", "ufw is disabled"),
-    (CLUSTER, "ufw filters nothing besides", {UFW: ""}, "UNKNOWN", "/etc/ufw/ufw.conf does not say whether ufw is enabled"),
+    (CLUSTER, "the firewall rules on disk are as declared", files({rules.RULES: None}), "FAIL", f"{rules.RULES} is missing"),
+    (CLUSTER, "the firewall rules are loaded at boot", unit(UNIT, state="disabled"), "FAIL", f"{UNIT} is active, and disabled: it does not start at boot"),
+    (CLUSTER, "the loaded firewall rules are as declared", {LIVE: "the table inet rackwright is not there\n"}, "FAIL", "the table inet rackwright is not there"),
+    (CLUSTER, "the loaded firewall rules are as declared", {LIVE: "\n"}, "UNKNOWN", "nft did not say what the kernel filters by"),
+    (EL, "firewalld filters nothing", unit("firewalld.service"), "FAIL", "firewalld.service is enabled, not masked: a packet comes in only where both let it"),
+    (CLUSTER, "ufw filters nothing", {UFW: "ENABLED=yes\nLOGLEVEL=low\n"}, "WARN", "ufw filters too: a packet comes in only where both let it"),
+    (CLUSTER, "ufw filters nothing", {UFW: "ENABLED=no\n"}, "PASS", "ufw is disabled"),
+    (CLUSTER, "ufw filters nothing", {UFW: ""}, "UNKNOWN", "/etc/ufw/ufw.conf does not say whether ufw is enabled"),
     (CLUSTER, SOCKETS, {"ss -Hltunpe": ON_WORKER + line("nc", "0.0.0.0:4444")}, "FAIL", "nothing declares nc on every address, tcp port 4444"),
     (CLUSTER, SOCKETS, {"ss -Hltunpe": ""}, "UNKNOWN", "ss names no socket at all, and not even sshd's"),
     (CLUSTER, SOCKETS, {"ss -Hltunpe": "what?"}, "UNKNOWN", "ss printed 'what?'"),

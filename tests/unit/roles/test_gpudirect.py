@@ -65,7 +65,7 @@ def test_proprietary_modules_have_no_dmabuf(tmp_path):
 
 OPEN = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.173.02  Release Build\n"
 OLD = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.261.03  Thu Aug 1\n"
-DMABUF = "NICs can reach GPU memory by dma-buf"
+DMABUF = "NICs can access GPU memory through dma-buf"
 PEERMEM = "nvidia-peermem is loaded only as declared"
 DRIVER, UNAME, MODULES = "cat /proc/driver/nvidia/version", "uname -r", "cat /proc/modules"
 

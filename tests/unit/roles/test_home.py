@@ -91,17 +91,17 @@ def test_what_has_to_be_mounted_before_homes_are_made():
 def test_the_access_role_leaves_them_to_the_server():
     made = home_site()
     plan = planned(made, worker(made))
-    (alice,), (admin,) = commands(plan, "Make user alice"), commands(plan, "Make user admin")
+    (alice,), (admin,) = commands(plan, "Create user alice"), commands(plan, "Create user admin")
     assert "--home-dir /shared/home/alice --no-create-home" in alice
     assert "--home-dir /home/admin --create-home" in admin
     given = USERS.users[0].model_copy(update={"home": "/data/alice"})
     own = home_site(access=USERS.model_copy(update={"users": (given, *USERS.users[1:])}))
-    assert "--home-dir /data/alice --create-home" in commands(planned(own, worker(own)), "Make user alice")[0]
+    assert "--home-dir /data/alice --create-home" in commands(planned(own, worker(own)), "Create user alice")[0]
     assert layout.users(own, homes()) == {"bob": 2002}
     plain = with_storage(site({"access": USERS}))
     assert (
         "--home-dir /home/alice --create-home"
-        in commands(planned(plain, worker(plain)), "Make user alice")[0]
+        in commands(planned(plain, worker(plain)), "Create user alice")[0]
     )
 
 
@@ -109,11 +109,11 @@ def test_what_the_server_gets():
     made = home_site()
     plan = planned(made, head(made))
     assert [op.name for op in plan.operations if op.role == "home"] == [
-        "Make /etc/rackwright",
-        "Make /usr/local/libexec",
+        "Create /etc/rackwright",
+        "Create /usr/local/libexec",
         "Write the list of homes",
-        "Write the program that makes homes",
-        "Make the homes of declared users",
+        "Write the program that creates homes",
+        "Create the homes of declared users",
     ]
     assert json.loads(content(plan, paths.SETTINGS)) == {
         "folders": [
@@ -141,7 +141,7 @@ def test_it_runs_where_homes_are():
 
 def test_quotas_are_set_for_everyone_and_for_some():
     made = home_site(homes(quota=QUOTA), makes=XFS)
-    (script,) = commands(planned(made, head(made)), "Set the quotas of home")
+    (script,) = commands(planned(made, head(made)), "Set the quotas on home")
     lines = shlex.split(script)[2].splitlines()
     assert lines == [
         "mountpoint -q /srv",
@@ -438,7 +438,7 @@ def test_a_timer_looks_for_new_members():
     assert "After=" not in service
     disk = home_site(given=given, makes=XFS)
     assert "\nAfter=srv.mount\n" in content(planned(disk, head(disk)), paths.SERVICE_PATH)
-    assert "Look for new members of groups" in [op.name for op in plan.operations]
+    assert "Start the timer for new group members" in [op.name for op in plan.operations]
     assert content(planned(made, worker(made)), paths.TIMER_PATH) is None
     assert given.unit_files(head(made)) == (paths.SERVICE_PATH, paths.TIMER_PATH)
     assert MEMBERS in claimed("home", CHECKS, head(made))

@@ -29,8 +29,8 @@ from tests.unit.roles.stack_tools import installed
 PACKAGES = "the packages of MPI and its tools are installed"
 BUILT = "everything was built as declared"
 OPEN_MPI = "Open MPI is as declared, with UCX"
-ENVIRONMENT = "the environment of MPI's users is as declared"
-STARTS = "MPI's processes start through PMIx"
+ENVIRONMENT = "the MPI users' environment is as declared"
+STARTS = "MPI processes start through PMIx"
 NCCL_HELD = "NCCL is installed as locked and held"
 PERF = "all_reduce_perf loads the locked NCCL and CUDA"
 

@@ -272,14 +272,14 @@ def test_checks_pass_fail_and_do_not_know():
     def check(name, replies):
         return judged("ipoib", CHECKS, name, cluster, node, FakeHost(replies))
 
-    force = "modes, MTUs, partitions and addresses of IPoIB interfaces are in force"
+    force = "IPoIB interfaces have their declared modes, MTUs, partitions and addresses"
     assert check(force, answer(texts.live(wanted), "in force\n")).status == "PASS"
     found = check(force, answer(texts.live(wanted), "ibrail0: MTU is 1500, not 2044; \n"))
     assert (found.status, found.evidence) == ("FAIL", "ibrail0: MTU is 1500, not 2044")
     assert check(force, answer(texts.live(wanted), "")).status == "UNKNOWN"
     assert check(force, {}).status == "UNKNOWN"
 
-    files = "the files of IPoIB interfaces are as declared"
+    files = "IPoIB configuration files are as declared"
     declared = texts.files(node, wanted)
     there = {line: reply for path, text in declared.items() for line, reply in file(path, text).items()}
     ours = answer(texts.of_ours(), "".join(f"{path}\n" for path in sorted(declared)))

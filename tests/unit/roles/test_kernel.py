@@ -62,7 +62,7 @@ def test_the_locked_kernel_is_installed_held_and_boots(tmp_path):
     (install,) = commands(plan, "Install the declared kernel and its headers")
     assert f"install linux-headers-{KERNEL}=6.1.176-1 linux-image-{KERNEL}=6.1.176-1" in install
     assert "apt-mark hold" in install
-    assert commands(plan, "Boot the declared kernel") == ("update-grub",)
+    assert commands(plan, "Set the declared kernel for the next boot") == ("update-grub",)
     for distributor, entry in (("Debian", "Debian GNU/Linux"), ("Ubuntu", "Ubuntu")):
         script = f'GRUB_DISTRIBUTOR={distributor}\n{content(plan, GRUB)}echo "$GRUB_DEFAULT"'
         assert sh(script) == f"{entry}, with Linux {KERNEL}"
@@ -108,7 +108,7 @@ def test_el_with_pages_of_64k(tmp_path):
     assert {"kernel-64k-5.14.0-570.12.1.el9_6", "kernel-64k-devel-matched-5.14.0-570.12.1.el9_6"} <= set(
         install.split()
     )
-    (boot,) = commands(plan, "Boot the declared kernel")
+    (boot,) = commands(plan, "Set the declared kernel for the next boot")
     assert "grubby --set-default /boot/vmlinuz-5.14.0-570.12.1.el9_6.aarch64+64k" in boot
 
 
@@ -143,14 +143,14 @@ def test_the_file_of_grub_s_settings(tmp_path):
     assert after == (
         "console=ttyS0|noquiet hugepagesz=1G hugepages=16 mitigations=auto,nosmt nosoftlockup isolcpus=1-3,5"
     )
-    assert commands(plan, "Give the next boot its arguments") == ("update-grub",)
+    assert commands(plan, "Set the kernel arguments for the next boot") == ("update-grub",)
     for old in ("90-rackwright-gpudirect.cfg", "rackwright-kernel.cfg"):
         assert f"/etc/default/grub.d/{old}" in texts.earlier("/etc/default/grub.d")
 
 
 def test_nothing_declared_leaves_the_boot_loader_alone(tmp_path):
     plan = of(tmp_path, KernelOptions())
-    (take_out,) = commands(plan, "Take our settings out of GRUB's menu")
+    (take_out,) = commands(plan, "Remove rackwright's settings from the GRUB menu")
     folder = tmp_path / "grub.d"
     folder.mkdir()
     script = take_out.replace("/etc/default/grub.d", str(folder)).replace("update-grub", "false")
@@ -244,7 +244,7 @@ def test_huge_pages_and_modules(tmp_path):
     plan = of(tmp_path, EVERYTHING)
     path = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"
     assert content(plan, texts.TMPFILES).splitlines()[1:] == [f"w- {path} - - - - 1024"]
-    assert commands(plan, "Reserve the pages of hugepages-2048kB") == (f"echo 1024 >{path}",)
+    assert commands(plan, "Reserve pages of hugepages-2048kB") == (f"echo 1024 >{path}",)
     assert content(plan, texts.MODULES_LOAD).splitlines()[1:] == ["ib_umad"]
     assert commands(plan, "Load ib_umad") == ("modprobe ib_umad",)
     assert content(plan, texts.MODPROBE).splitlines()[1:] == [
@@ -253,12 +253,12 @@ def test_huge_pages_and_modules(tmp_path):
         "install usb-storage /bin/false",
     ]
     assert commands(plan, "Update the initramfs") == ("update-initramfs -u -k $(uname -r)",)
-    assert names(plan).index("Write what modprobe reads") < names(plan).index("Update the initramfs")
+    assert names(plan).index("Write the modprobe settings") < names(plan).index("Update the initramfs")
 
 
 def test_modprobe_s_settings_go_with_the_initramfs_that_has_them(tmp_path):
     plan = of(tmp_path, KernelOptions())
-    (command,) = commands(plan, "Take the modules' settings out of modprobe and the initramfs")
+    (command,) = commands(plan, "Remove the module settings from modprobe and the initramfs")
     assert command == (f": >{texts.MODPROBE} && update-initramfs -u -k $(uname -r) && rm -f {texts.MODPROBE}")
 
 
@@ -315,7 +315,7 @@ def test_acs_has_a_unit_on_bare_metal_alone(tmp_path):
     assert "ExecStart=/usr/local/sbin/rackwright-acs-off\n" in content(
         plan, "/etc/systemd/system/rackwright-acs-off.service"
     )
-    assert "Turn ACS off, now and at boot" not in names(
+    assert "Disable ACS now and at boot" not in names(
         of(tmp_path, KernelOptions(), sku="dgx-h100", platform=Platform.VM)
     )
 
@@ -441,5 +441,5 @@ def test_the_lock_of_an_el_node(tmp_path):
     named = "kernel-5.14.0-570.12.1.el9_6 kernel-devel-matched-5.14.0-570.12.1.el9_6"
     assert f"install {named}\n" in install
     assert f"versionlock add {named} " in install
-    (boot,) = commands(plan, "Boot the declared kernel")
+    (boot,) = commands(plan, "Set the declared kernel for the next boot")
     assert "grubby --set-default /boot/vmlinuz-5.14.0-570.12.1.el9_6.x86_64" in boot

@@ -18,18 +18,18 @@ from tests.unit.roles.stack_sites import site, worker
 from tests.unit.roles.stack_tools import installed
 
 HELD = "the declared kernel is installed and held"
-RUNS = "the declared kernel runs"
+RUNS = "the running kernel is the declared one"
 BOOTS = "the declared kernel boots by default"
-LINE = "the kernel runs with the declared arguments"
+LINE = "the running kernel has the declared arguments"
 NEXT = "the next boot has the declared arguments"
 PAGES = "the declared huge pages are reserved"
 LOADED = "the declared modules are loaded"
-KEPT_OUT = "blacklisted modules are kept out"
-PARAMETERS = "modules run with the declared parameters"
-IOMMU = "the IOMMU passes through"
-AT_BOOT = "ACS is turned off at every boot"
-ACS = "no PCI bridge redirects peers"
-SIZE = "pages have the declared size"
+KEPT_OUT = "blacklisted modules are not loaded"
+PARAMETERS = "loaded modules have the declared parameters"
+IOMMU = "the IOMMU is in passthrough mode"
+AT_BOOT = "ACS is disabled at every boot"
+ACS = "no PCI bridge redirects peer-to-peer traffic"
+SIZE = "the kernel has the declared page size"
 MITIGATIONS = "CPU vulnerabilities are mitigated as declared"
 
 OPTIONS = KernelOptions(

@@ -83,10 +83,10 @@ def test_it_is_planned_on_every_release(os):
     plan = planned(cluster, worker(cluster))
     assert [entry.name for entry in plan.operations if entry.role == "lldp"] == [
         "Install lldpd",
-        "Turn off LLDP in the firmware of NICs",
-        "Make the folder of lldpd's settings",
+        "Disable LLDP in NIC firmware",
+        "Create the folder for lldpd settings",
         "Write lldpd's settings",
-        "Run lldpd",
+        "Start lldpd",
     ]
     assert content(plan, texts.SETTINGS) == texts.settings(cluster, worker(cluster), FABRIC)
     assert "lldpd" in commands(plan, "Install lldpd")[0]
@@ -95,7 +95,7 @@ def test_it_is_planned_on_every_release(os):
 def test_a_container_has_no_firmware():
     cluster = fabric_site({"lldp": FABRIC, "naming": Interfaces()}, platform=Platform.CONTAINER)
     names = [entry.name for entry in planned(cluster, worker(cluster)).operations]
-    assert "Turn off LLDP in the firmware of NICs" not in names
+    assert "Disable LLDP in NIC firmware" not in names
     found = judged("lldp", CHECKS, FIRMWARE, cluster, worker(cluster), FakeHost({}))
     assert found.status == "OUT OF SCOPE"
     assert FIRMWARE not in claimed("lldp", CHECKS, worker(fabric_site({"lldp": LldpOptions()})))

@@ -287,7 +287,7 @@ def test_a_plan_of_the_central_journal():
     on_worker = planned(SITE, worker(SITE))
     assert content(on_worker, paths.GATE) is None
     assert paths.UPLOAD in changed(on_worker, "logs", "unit")
-    assert "! systemctl is-failed" in commands(on_worker, "Send the journal")[-1]
+    assert "! systemctl is-failed" in commands(on_worker, "Start sending the journal")[-1]
 
 
 def test_rate_limits_are_the_business_of_tuning():

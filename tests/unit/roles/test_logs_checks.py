@@ -84,21 +84,21 @@ def test_no_check_passes_on_a_node_that_says_nothing(kind, node):
 
 
 def test_what_is_claimed_where():
-    everywhere = {"the time is marked in the journal", "senders and receiver trust the site's CA alone"}
+    everywhere = {"the journal has time marks", "log senders and receiver trust only the site CA"}
     on_worker = set(claimed("logs", CHECKS, worker(SITE)))
     assert on_worker == everywhere | {
         "the journal is sent as declared",
-        "the journal's uploader runs",
-        "the distribution's receiver is off",
-        "lines of every node arrive",
+        "the journal uploader is running",
+        "the distribution's log receiver is off",
+        "logs of every node arrive",
     }
     assert set(claimed("logs", CHECKS, head(SITE))) > on_worker
     assert "rsyslog sends the journal as declared" in claimed("logs", CHECKS, worker(SITES["opensearch"]))
-    assert "Loki runs as declared" not in claimed("logs", CHECKS, worker(SITES["loki"]))
+    assert "Loki is running as declared" not in claimed("logs", CHECKS, worker(SITES["loki"]))
 
 
 def test_the_mark():
-    name = "the time is marked in the journal"
+    name = "the journal has time marks"
     good = {**files(texts.mark_files()), **unit(paths.MARK_TIMER)}
     assert check(name, good).status == "PASS"
     assert (
@@ -110,7 +110,7 @@ def test_the_mark():
 @pytest.mark.parametrize("kind", ["journal", "loki"])
 def test_trust_in_the_site_s_ca_alone(kind, monkeypatch):
     """`extra_trust` of site_ca is for servers outside: its CAs must let nobody send lines."""
-    name = "senders and receiver trust the site's CA alone"
+    name = "log senders and receiver trust only the site CA"
     assert check(name, file(paths.CA, ca_text()), kind=kind, node=worker).status == "PASS"
     more = check(name, file(paths.CA, ca_text() + ca_text()), kind=kind)
     assert (more.status, more.evidence) == ("FAIL", f"{paths.CA} is not as declared")
@@ -132,7 +132,7 @@ def test_the_sender_s_files():
 
 
 def test_the_uploader():
-    name = "the journal's uploader runs"
+    name = "the journal uploader is running"
     said = "journalctl --quiet --no-pager --lines=3 --output=cat _COMM=systemd-journal"
     assert check(name, unit(paths.UPLOAD)).status == "PASS"
     tries = {**unit(paths.UPLOAD, active="activating"), said: "Upload failed: No space left on device\n"}
@@ -148,21 +148,21 @@ def test_the_uploader():
 
 
 def test_the_packaged_receiver():
-    name = "the distribution's receiver is off"
+    name = "the distribution's log receiver is off"
     assert check(name, unit(paths.PACKAGED_SOCKET, "inactive", "masked", "masked")).status == "PASS"
     found = check(name, unit(paths.PACKAGED_SOCKET))
     assert (found.status, "without GnuTLS" in found.evidence) == ("FAIL", True)
 
 
 def test_the_receiver():
-    name = "the receiver of lines runs"
+    name = "the log receiver is running"
     good = {**unit(paths.SOCKET), **unit(paths.RECEIVER_UNIT)}
     assert check(name, good).status == "PASS"
     assert check(name, {**good, **unit(paths.RECEIVER_UNIT, active="failed")}).status == "FAIL"
 
 
 def test_the_server_s_files():
-    name = "receiver, gate and keeper have their settings"
+    name = "the log receiver, gate and keeper have their settings"
     made = head(SITE).options["logs"]
     good = {
         **files(texts.server_files(SITE, head(SITE), made.store)),
@@ -183,7 +183,7 @@ URLS = {"journal": "https://10.9.0.10:19532/upload", "loki": "https://10.9.0.10:
 @pytest.mark.parametrize(
     ("kind", "name"),
     [
-        ("journal", "sending lines requires a certificate"),
+        ("journal", "sending logs requires a certificate"),
         ("loki", "Loki requires a certificate"),
     ],
 )
@@ -210,7 +210,7 @@ def test_strangers_are_refused(kind, name, reply, status, said):
 
 
 def test_who_may_read_the_files():
-    name = "lines of all nodes are for root alone"
+    name = "only root can read the logs of all nodes"
 
     def folder(path, mode, owner):
         return {asked(AtPath().command(path, digest_only=True)): f"directory|{mode}|{owner}|{owner}|4096\n"}
@@ -238,12 +238,12 @@ def test_who_may_read_the_files():
     ],
 )
 def test_how_long_lines_are_kept(changes, status, said):
-    found = check("lines are kept as long as declared", {**unit(paths.KEEPER_TIMER), **report(**changes)})
+    found = check("logs are kept as long as declared", {**unit(paths.KEEPER_TIMER), **report(**changes)})
     assert (found.status, said in found.evidence) == (status, True), found
 
 
 def test_a_keeper_that_does_not_run():
-    name = "lines are kept as long as declared"
+    name = "logs are kept as long as declared"
     assert check(name, {**unit(paths.KEEPER_TIMER, active="inactive"), **report()}).status == "FAIL"
     broken = {**unit(paths.KEEPER_TIMER), REPORT: (1, "", "no folder")}
     assert check(name, broken).status == "UNKNOWN"
@@ -264,13 +264,13 @@ def test_a_keeper_that_does_not_run():
 )
 def test_lines_arrive(newest, status, said):
     there = {"head1": NOW, "gpu1": NOW, "gpu2": NOW, "gone": NOW - 1e6, **newest}
-    found = check("lines of every node arrive", report(newest=there), others={"gpu1": {}, "gpu2": {}})
+    found = check("logs of every node arrive", report(newest=there), others={"gpu1": {}, "gpu2": {}})
     assert (found.status, said in found.evidence) == (status, True), found
 
 
 def test_a_server_that_cannot_be_read_is_not_known():
-    assert check("lines of every node arrive", {REPORT: (255, "", "ssh: no route")}).status == "UNKNOWN"
-    assert check("lines of every node arrive", {REPORT: "copied 3 entries\n"}).status == "UNKNOWN"
+    assert check("logs of every node arrive", {REPORT: (255, "", "ssh: no route")}).status == "UNKNOWN"
+    assert check("logs of every node arrive", {REPORT: "copied 3 entries\n"}).status == "UNKNOWN"
 
 
 def test_a_node_that_has_never_sent_is_silent():
@@ -279,7 +279,7 @@ def test_a_node_that_has_never_sent_is_silent():
 
 
 def test_packages_of_grafana():
-    name = "packages of Grafana's archive have their versions"
+    name = "packages from Grafana's archive have their declared versions"
     site = SITES["loki"]
     family = head(site).family
     question = asked(Packages().command(family.name, ("alloy", "loki")))
@@ -314,13 +314,13 @@ def test_alloy_and_loki():
         **files({"/etc/loki/config.yml": loki_texts.loki_config(site, head(site), made, made.store)}),
         **files({paths.drop_in(paths.LOKI_UNIT): loki_texts.loki_unit()}),
     }
-    assert check("Loki runs as declared", loki, kind="loki").status == "PASS"
+    assert check("Loki is running as declared", loki, kind="loki").status == "PASS"
     loose = file("/etc/loki/config.yml", "auth_enabled: false\n")
-    assert check("Loki runs as declared", {**loki, **loose}, kind="loki").status == "FAIL"
+    assert check("Loki is running as declared", {**loki, **loose}, kind="loki").status == "FAIL"
 
 
 def test_lines_arrive_in_loki():
-    name = "lines of every node arrive in Loki"
+    name = "logs of every node arrive in Loki"
     query = "'query=sum by (node) (count_over_time({node=~\".+\"}[10m]))'"
     command = (
         f"curl --silent --show-error --max-time 20 --cacert {paths.CA} --cert {paths.SENDER_CHAIN} --key {paths.SENDER_KEY} "
@@ -352,7 +352,7 @@ def test_filebeat():
     family = worker(site).family
     question = asked(Packages().command(family.name, ("filebeat",)))
     older = {family.query_self: "dpkg\t1.22.21\n", question: "have filebeat 8.1.0 hi\nhold filebeat\n"}
-    assert check("the package filebeat has its version", older, kind="elastic").status == "FAIL"
+    assert check("Filebeat has its declared version", older, kind="elastic").status == "FAIL"
 
 
 def test_rsyslog(monkeypatch):
@@ -392,7 +392,7 @@ def test_the_search_cluster_is_set_up(kind):
 
 
 def test_lines_arrive_in_the_search_cluster():
-    name, command = "lines of every node arrive in the search cluster", f"{paths.SEARCH_PROGRAM} --newest"
+    name, command = "logs of every node arrive in the search cluster", f"{paths.SEARCH_PROGRAM} --newest"
     there = {"version": 1, "now": NOW, "newest": {"head1": NOW, "gpu1": NOW, "gpu2": NOW}}
     assert check(name, {command: json.dumps(there)}, kind="opensearch").status == "PASS"
     there["newest"]["gpu1"] = None

@@ -68,9 +68,9 @@ def test_daemon_options(os, path):
 
 def test_ids_and_the_key_come_before_the_package():
     names = [op.name for op in planned(LAB, WORKER).operations if op.role == "munge"]
-    assert names.index("Make user munge") < names.index("Write the munge key") < names.index("Install munge")
-    assert "--gid 440" in commands(planned(LAB, WORKER), "Make group munge")[0]
-    assert "--uid 440" in commands(planned(LAB, WORKER), "Make user munge")[0]
+    assert names.index("Create user munge") < names.index("Write the munge key") < names.index("Install munge")
+    assert "--gid 440" in commands(planned(LAB, WORKER), "Create group munge")[0]
+    assert "--uid 440" in commands(planned(LAB, WORKER), "Create user munge")[0]
 
 
 def test_the_key_stands_in_no_command():
@@ -108,7 +108,7 @@ def _a_store(monkeypatch):
 
 
 ENCODE = "munge -n -U nobody -u root"
-KEY_ACCESS = "the munge key is readable by munge alone"
+KEY_ACCESS = "only munge can read the munge key"
 KEY_DECLARED = "the munge key is the declared one"
 
 
@@ -128,16 +128,16 @@ def said(*statuses, skew=0):
 @pytest.mark.parametrize(
     ("name", "answers", "status", "evidence"),
     [
-        ("munged runs", unit("munge.service"), "PASS", "munge.service is active and enabled"),
-        ("munged runs", unit("munge.service", "failed"), "FAIL", "munge.service is failed"),
+        ("munged is running", unit("munge.service"), "PASS", "munge.service is active and enabled"),
+        ("munged is running", unit("munge.service", "failed"), "FAIL", "munge.service is failed"),
         (
-            "munged runs",
+            "munged is running",
             unit("munge.service", state="disabled"),
             "FAIL",
             "munge.service is active, and disabled: it does not start at boot",
         ),
-        ("munged runs", unit("munge.service", "", ""), "UNKNOWN", None),
-        ("munged runs", {}, "UNKNOWN", "cannot run `sh`: sh: 1: sh: not found"),
+        ("munged is running", unit("munge.service", "", ""), "UNKNOWN", None),
+        ("munged is running", {}, "UNKNOWN", "cannot run `sh`: sh: 1: sh: not found"),
         ("munge has its declared ids", account("munge", 440), "PASS", "munge is 440:440"),
         (
             "munge has its declared ids",
@@ -166,19 +166,19 @@ def said(*statuses, skew=0):
         (KEY_DECLARED, key_file(b"other"), "FAIL", "/etc/munge/munge.key is not as declared"),
         (KEY_DECLARED, {}, "UNKNOWN", None),
         (
-            "munge encodes and decodes",
+            "munge encodes and decodes a credential",
             {ENCODE: "MUNGE:AAA:\n", decode("MUNGE:AAA:"): said(0)},
             "PASS",
             "encodes and decodes",
         ),
         (
-            "munge encodes and decodes",
+            "munge encodes and decodes a credential",
             {ENCODE: "MUNGE:AAA:\n", decode("MUNGE:AAA:"): said(17)},
             "FAIL",
             "unmunge refuses this node's own credential: seen before",
         ),
         (
-            "munge encodes and decodes",
+            "munge encodes and decodes a credential",
             {ENCODE: (6, "", "munge: Error: Failed to access socket")},
             "UNKNOWN",
             "`munge -n -U nobody -u root` exited 6 saying: munge: Error: Failed to access socket",

@@ -18,11 +18,11 @@ from tests.unit.roles.fake_facts import asked, file
 from tests.unit.roles.fake_host import FakeHost, judged
 from tests.unit.roles.test_network import cluster, declared, gpu1
 
-FILES = "the network's files are as declared"
-IN_FORCE = "names, MTUs, VLANs, addresses and routes are in force"
-LINKS = "every declared port has a link"
-BONDS = "bonds have all their ports"
-ARMED = "no change of the network is unconfirmed"
+FILES = "network configuration files are as declared"
+IN_FORCE = "interfaces have their declared names, MTUs, VLANs, addresses and routes"
+LINKS = "every declared port has link"
+BONDS = "every bond has all its ports"
+ARMED = "no network change is unconfirmed"
 
 # As Linux 6.1 prints it (Documentation/networking/bonding.rst has the fields).
 LACP = """\

@@ -312,7 +312,7 @@ def test_the_files():
         < names.index("Install the NFS client")
         < names.index("Mount /home")
     )
-    assert names.index("Write what modprobe reads") < names.index("Install the NFS client")
+    assert names.index("Write the modprobe settings") < names.index("Install the NFS client")
 
 
 def test_read_only_is_the_declared_key():
@@ -353,7 +353,7 @@ def parameters(sunrpc="128\n", nfs_="128\n"):
     return answer(texts.live("sunrpc", 128), sunrpc) | answer(texts.live("nfs", 128), nfs_)
 
 
-SLOTS = "the kernel allows the declared requests in flight"
+SLOTS = "the kernel allows the declared number of requests in flight"
 
 
 def test_slots_are_compared():
@@ -384,7 +384,7 @@ def test_masked_units():
     assert judge(MASKED, {})[0] == "UNKNOWN"
 
 
-RUNS = "the NFS client is installed and runs"
+RUNS = "the NFS client is installed and running"
 
 
 def test_the_client_runs():

@@ -28,7 +28,7 @@ SITE = cluster()
 NODE = worker(SITE)
 OPTIONS = NodeExporterOptions()
 READABLE = "node_exporter can read every textfile"
-TEXTS = "root alone writes textfiles for node_exporter"
+TEXTS = "only root writes textfiles for node_exporter"
 
 
 @pytest.mark.parametrize(
@@ -72,15 +72,15 @@ def test_it_is_planned_on_every_release(os):
     plan = planned(there, worker(there))
     assert plan.error is None
     assert [entry.name for entry in plan.operations if entry.role == "node_exporter"] == [
-        "Make the folder of node_exporter's unit settings",
+        "Create the folder for node_exporter's unit settings",
         "Write the command line of node_exporter",
         "Install node_exporter",
         "Let root own the folder around data of node_exporter",
-        "Make the folder of exporters",
-        "Make the folder of node_exporter",
+        "Create the folder for exporters",
+        "Create the folder for node_exporter",
         "Issue the certificate node_exporter",
         "Write who may read node_exporter",
-        "Let root alone write textfiles",
+        "Restrict the textfile folder to root",
         "Run node_exporter",
     ]
     node = worker(there)

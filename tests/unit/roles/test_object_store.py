@@ -246,7 +246,7 @@ def test_it_is_planned_whole(os):
     assert plan.error is None
     assert [op.name for op in plan.operations if op.role == "object_store"] == [
         "Install rclone",
-        "Set the endpoints in login shells",
+        "Set the object store endpoints in login shells",
     ]
     assert content(plan, texts.PROFILE) == texts.profile(worker(made), options(made))
     assert MOUNTED not in claimed("object_store", CHECKS, worker(made))

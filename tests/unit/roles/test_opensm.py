@@ -316,7 +316,7 @@ ASK, ASK_OWN = "sminfo -C mlx5_rail0 -P 1", "sminfo -C mlx5_rail0 -P 1 5"
 MASTER = "sminfo: sm lid 1 sm guid 0x100005, activity count 116 priority 15 state 3 SMINFO_MASTER\n"
 STANDBY = "sminfo: sm lid 5 sm guid 0x100007, activity count 43 priority 14 state 2 SMINFO_STANDBY\n"
 TOOK_OVER = "sminfo: sm lid 5 sm guid 0x100007, activity count 44 priority 14 state 3 SMINFO_MASTER\n"
-RULES, READY = "the declared node is the master of each subnet", "standbys are ready to take over"
+RULES, READY = "the declared node is the master of each subnet", "standby subnet managers are ready to take over"
 
 
 def check(name, node, replies, **changes):
@@ -386,7 +386,7 @@ def test_only_standbys_claim_to_be_ready():
 
 
 def test_units():
-    name = "every declared subnet manager runs"
+    name = "every declared subnet manager is running"
     assert check(name, "head1", unit(UNIT)).status == "PASS"
     assert check(name, "head1", unit(UNIT, active="failed")).status == "FAIL"
     assert check(name, "head1", {}).status == "UNKNOWN"
@@ -409,7 +409,7 @@ def test_files():
     }
     there = {**file(texts.START, render("opensm/start.sh.j2"), "755"), **files(wanted)}
     asked = {"partitions": PARTITIONS, "guids": GUIDS}
-    name, settings = "opensm's files are as declared", "opensm's settings are as declared, and for root alone"
+    name, settings = "opensm's files are as declared", "opensm's settings are as declared and only root can read them"
     assert check(name, "head1", there, **asked).status == "PASS"
     assert check(name, "head1", there, partitions={}).status == "FAIL"
     assert check(name, "head1", {}, **asked).status == "UNKNOWN"
@@ -421,7 +421,7 @@ def test_files():
 
 
 def test_a_container_runs_none():
-    for name in (RULES, "every declared subnet manager runs"):
+    for name in (RULES, "every declared subnet manager is running"):
         assert check(name, "head1", {}, platform=Platform.CONTAINER).status == "OUT OF SCOPE"
 
 

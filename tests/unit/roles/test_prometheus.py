@@ -199,9 +199,9 @@ def result(name, replies):
 
 
 LOADED = "Prometheus has loaded its settings"
-TARGETS = "Prometheus reads every declared target"
+TARGETS = "Prometheus scrapes every declared target"
 RULES = "every rule of Prometheus is evaluated"
-NOTIFIES = "Prometheus hands alerts to Alertmanager"
+NOTIFIES = "Prometheus sends alerts to Alertmanager"
 
 
 @pytest.mark.parametrize("name", [LOADED, TARGETS, RULES, NOTIFIES])

@@ -142,7 +142,7 @@ def test_dnf_has_it_unless_the_site_has_a_mirror():
 
 def test_nodes_with_apt_get_no_setting_of_dnf():
     names = [operation.name for operation in planned(CLUSTER, worker(CLUSTER)).operations]
-    assert names[0] == "Set the proxy of login shells"
+    assert names[0] == "Set the proxy in login shells"
     assert "Set dnf's proxy" not in names
 
 

@@ -232,10 +232,10 @@ def test_a_container_gets_packages_and_limits_alone():
     found = [operation.name for operation in planned(cluster, node).operations if operation.role == "rdma"]
     assert [name.partition(":")[0] for name in found] == [
         "Install RDMA's libraries and tools",
-        "Create the folder of systemd's settings",
+        "Create the folder for systemd settings",
         "Let programs lock memory",
         "Let programs lock memory",
-        "Let systemd read the limit of services",
+        "Reload systemd for the service limit",
     ]
 
 

@@ -15,7 +15,7 @@ from tests.unit.roles.test_rdma import made
 from tests.unit.roles.test_rdma_checks import REQUESTS, check
 
 PCIS = ("0000:18:00.0", "0000:2a:00.0")
-INTERRUPTS = "interrupts of HCAs are on CPUs near them"
+INTERRUPTS = "HCA interrupts are on local CPUs"
 LOCAL = {"interrupts": "local"}
 
 
@@ -40,7 +40,7 @@ def test_read_requests_and_interrupts_are_set_by_one_unit():
     both = content(plan, at_boot.SCRIPT)
     assert "setpci" in both
     assert "for pci in 0000:18:00.0 0000:2a:00.0; do" in both
-    assert "Put the interrupts of RDMA devices on CPUs near them" in {one.name for one in plan.operations}
+    assert "Bind RDMA interrupts to local CPUs" in {one.name for one in plan.operations}
     assert "setpci" not in content(operations(**LOCAL), at_boot.SCRIPT)
 
 
@@ -202,4 +202,4 @@ def test_where_they_are_checked():
     found = check(INTERRUPTS, {}, platform=Platform.VM, **LOCAL)
     assert found.status == "OUT OF SCOPE"
     on_virtual = {operation.name for operation in operations(platform=Platform.VM, **LOCAL).operations}
-    assert "Write what sets RDMA devices at boot" not in on_virtual
+    assert "Write the script that sets up RDMA devices at boot" not in on_virtual

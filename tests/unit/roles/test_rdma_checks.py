@@ -17,13 +17,13 @@ from tests.unit.roles.fake_host import FakeHost, claimed, judged
 from tests.unit.roles.test_rdma import CARDS, SOFT, made
 
 DEVICES = f"sh -c {shlex.quote(READ)}"
-NAMES = "every declared RDMA device is at its PCI address, under its name"
+NAMES = "every declared RDMA device has its name at its PCI address"
 ACTIVE, LAYER = "every RDMA port is active", "every RDMA port has its network's link layer"
 SPEED, FIRMWARE = "every RDMA port runs at its SKU's speed", "HCA firmware is as declared"
-SOFTWARE, MODULES = "software RDMA devices are on their interfaces", "RDMA's modules are loaded"
+SOFTWARE, MODULES = "software RDMA devices are on their interfaces", "the RDMA modules are loaded"
 REQUESTS = "PCIe read requests of HCAs are as declared"
-RULES = "udev's names of RDMA devices are as declared"
-SESSION, SLURMD = "a user's session may lock any memory", "slurmd may lock any memory"
+RULES = "udev rules for RDMA device names are as declared"
+SESSION, SLURMD = "user sessions can lock unlimited memory", "slurmd can lock unlimited memory"
 
 
 def card(name="mlx5_rail0", pci="0000:18:00.0", **changes):

@@ -13,7 +13,7 @@ from tests.unit.roles.fake_host import FakeHost, claimed, judged
 from tests.unit.roles.test_rdma import made
 
 AT = {"aggregation_manager": "10.9.0.5", "port": 6126}
-CHECK = "SHARP's aggregation managers take connections"
+CHECK = "the SHARP aggregation managers accept connections"
 ASK = "timeout 10 bash -c 'exec 3<>/dev/tcp/10.9.0.5/6126'"
 
 

@@ -162,7 +162,7 @@ UNIT, OTHER = "registry-cache@docker-io.service", "registry-cache@site.service"
 PACKAGED = "docker-registry.service"
 CURL = "curl -s -o /dev/null -w '%{http_code}' --noproxy '*' --max-time 10 http://10.9.0.10:"
 UP = {f"{CURL}5000/v2/": "200", f"{CURL}5001/v2/": "200"}
-REACHED = "every node that pulls reaches the registries"
+REACHED = "every node that pulls images reaches the registries"
 
 
 class Store:
@@ -192,15 +192,15 @@ def test_no_check_passes_without_knowing():
 @pytest.mark.parametrize(
     ("name", "answers", "status", "evidence"),
     [
-        ("every registry runs", {**unit(UNIT), **unit(OTHER)}, "PASS", "docker-io, site: active and enabled"),
+        ("every registry is running", {**unit(UNIT), **unit(OTHER)}, "PASS", "docker-io, site: active and enabled"),
         (
-            "every registry runs",
+            "every registry is running",
             {**unit(UNIT), **unit(OTHER, active="failed")},
             "FAIL",
             "registry-cache@site.service is failed",
         ),
         (
-            "every registry runs",
+            "every registry is running",
             {**unit(UNIT), **unit(OTHER, state="disabled")},
             "FAIL",
             "registry-cache@site.service is active, and disabled: it does not start at boot",

@@ -149,7 +149,7 @@ def test_software_devices_get_arp_alone():
     plan = planned(fabric_site({"roce": DCB, "devices": Devices(soft=True)}), worker(cluster))
     assert [op.name for op in plan.operations if op.role == "roce"] == [
         f"Write {paths.SYSCTLS}",
-        "Set ARP of the rails",
+        "Set ARP on the rails",
     ]
 
 
@@ -159,25 +159,25 @@ def test_it_is_planned_on_every_release(os):
     plan = planned(cluster, worker(cluster))
     assert plan.error is None
     assert [op.name for op in plan.operations if op.role == "roce"] == [
-        "Install the tools that set NICs",
-        "Make /etc/rackwright",
-        "Make /usr/local/libexec",
+        "Install the NIC tools",
+        "Create /etc/rackwright",
+        "Create /usr/local/libexec",
         f"Write {paths.PROGRAM}",
         f"Write {paths.SETTINGS}",
         f"Write {paths.UNIT_PATH}",
         f"Write {paths.SYSCTLS}",
-        "Set ARP of the rails",
-        "Set the NICs at boot",
-        "Set the NICs",
+        "Set ARP on the rails",
+        "Configure the NICs at boot",
+        "Configure the NICs",
     ]
-    assert commands(plan, "Set the NICs") == (f"{paths.RUN} apply",)
+    assert commands(plan, "Configure the NICs") == (f"{paths.RUN} apply",)
     assert content(plan, paths.PROGRAM) == texts.program()
 
 
 def test_a_container_is_configured_and_not_set():
     cluster = roce_site(platform=Platform.CONTAINER)
     names = [op.name for op in planned(cluster, worker(cluster)).operations if op.role == "roce"]
-    assert "Set the NICs" not in names
+    assert "Configure the NICs" not in names
     assert f"Write {paths.SETTINGS}" in names
 
 

@@ -20,10 +20,10 @@ from tests.unit.roles.sites import worker
 OPTIONS = ScratchOptions(quota_gib=100, shared=("tmp",))
 SITE = scratch_site(scratch=OPTIONS, docker=DockerOptions(data_root="/scratch/docker"))
 NODE = worker(SITE)
-FILES, FOLDERS = "the files of scratch are as declared", "root owns the folders of scratch"
-TIMER, LEFT = "leftovers are removed on a timer", "no job has left a folder behind"
+FILES, FOLDERS = "the scratch files are as declared", "root owns the scratch folders"
+TIMER, LEFT = "leftovers are removed on a timer", "no finished job has left a folder behind"
 WAITS = "services that write to scratch start only while it is mounted"
-ROOM = "scratch has room"
+ROOM = "scratch has free space"
 LIMITS = "job limits are enforced"
 
 

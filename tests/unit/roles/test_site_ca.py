@@ -279,7 +279,7 @@ def test_containerd_names_the_ca_for_each_registry_and_the_mirror():
 
 
 def test_the_check_of_a_runtime():
-    name = "podman's certificates and logins of registries are as declared"
+    name = "Podman's registry certificates and logins are as declared"
     paths = [f"/etc/containers/certs.d/{one}/ca.crt" for one in SERVED_AT]
     good = {line: answer for path in paths for line, answer in link(path, TRUST).items()}
     for answers, status, evidence in (
@@ -299,13 +299,13 @@ CA = SITE.by_name["head1"].options["site_ca"].issuer(SITE, SECRET)
 (DECLARED,) = REGISTRY.certificates(SITE, HEAD)
 QUESTION = asked(CertificateAt().command(DECLARED.chain, DECLARED.key, 30))
 GOOD = on_node(CA, names=NAMES)
-VALID = "certificates are valid, and not due for renewal"
+VALID = "certificates are valid and not due for renewal"
 NAMED = "certificates have the declared names"
-SIGNED = "certificates are signed by the site's CA"
-KEYS = "keys fit their certificates, and only their services read them"
-SERVED = "services serve these certificates"
-TRUSTS = "programs of the node trust the site's CA"
-LIVES = "the site's CA does not expire within a year"
+SIGNED = "certificates are signed by the site CA"
+KEYS = "keys match their certificates and only their services can read them"
+SERVED = "services present these certificates"
+TRUSTS = "programs on the node trust the site CA"
+LIVES = "the site CA is valid for at least another year"
 
 
 def answer(found: OnNode) -> dict[str, str]:

@@ -90,18 +90,18 @@ def test_a_head_is_built_from_the_database_upwards():
     order = [
         "Write /etc/slurm/slurm.conf",
         "Install Slurm",
-        "Run slurmdbd with its settings",
+        "Start slurmdbd with its settings",
         "Declare accounts, users and QOS",
-        "Run slurmctld with its settings",
+        "Start slurmctld with its settings",
     ]
     assert [name for name in names if name in order] == order
-    assert "Run slurmd with its settings" not in names
+    assert "Start slurmd with its settings" not in names
 
 
 def test_a_worker_has_no_password_and_no_controller():
     found = plan(lab(), "worker1")
     assert "/etc/slurm/slurmdbd.conf" not in paths(found)
-    assert [op.name for op in of_slurm(found)][-1] == "Run slurmd with its settings"
+    assert [op.name for op in of_slurm(found)][-1] == "Start slurmd with its settings"
 
 
 def test_logs_are_rotated_where_daemons_write_them():
@@ -148,7 +148,7 @@ def test_gpus_of_a_container_are_links_to_nothing():
     )
     found = plan(made, "gpu1")
     assert "/etc/tmpfiles.d/rackwright-gpus.conf" in paths(found)
-    assert commands(found, "Make simulated GPUs") == (
+    assert commands(found, "Create simulated GPUs") == (
         "systemd-tmpfiles --create /etc/tmpfiles.d/rackwright-gpus.conf",
     )
 

@@ -162,7 +162,7 @@ def test_the_plan_of_a_new_head_has_these_limits_after_slurmctld():
     cluster = lab(SlurmOptions.model_validate(DECLARED))
     plan = planned(cluster, cluster.primary)
     names = [operation.name for operation in plan.operations]
-    assert names.index("Run slurmctld with its settings") < names.index(_AFTER)
+    assert names.index("Start slurmctld with its settings") < names.index(_AFTER)
     (script,) = commands(plan, "Declare accounts, users and QOS")
     assert "gres/gpu" not in script
     (script,) = commands(plan, _AFTER)

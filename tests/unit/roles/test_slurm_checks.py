@@ -113,28 +113,28 @@ LOGROTATE = (
     "reading config file /etc/logrotate.d/slurmd\nReading state from file: /var/lib/logrotate/status\n"
 )
 PASSES = [
-    ("slurm has its declared ids", account("slurm", 64030), LAB, WORKER),
+    ("user slurm has its declared ids", account("slurm", 64030), LAB, WORKER),
     (
-        "a job that asks for a GPU is given one",
+        "a job that requests a GPU gets one",
         {GIVEN: "rackwright-gpu worker1 0\nrackwright-gpu worker2 0\n"},
         GPUS,
         HEAD,
     ),
-    ("Slurm is of the declared release", {"sinfo --version": "slurm-wlm 24.11.5\n"}, LAB, WORKER),
+    ("Slurm is the declared release", {"sinfo --version": "slurm-wlm 24.11.5\n"}, LAB, WORKER),
     (
-        "Slurm's files are the declared ones",
+        "Slurm's files are as declared",
         files(SHARED),
         LAB,
         WORKER,
     ),
-    ("slurmdbd runs", unit("slurmdbd.service"), LAB, HEAD),
+    ("slurmdbd is running", unit("slurmdbd.service"), LAB, HEAD),
     (
-        "slurmdbd.conf is readable by slurm alone",
+        "only slurm can read slurmdbd.conf",
         password_file("600", "slurm", "slurm"),
         LAB,
         HEAD,
     ),
-    ("slurmctld runs", unit("slurmctld.service"), LAB, HEAD),
+    ("slurmctld is running", unit("slurmctld.service"), LAB, HEAD),
     (
         "slurmctld can write its state",
         {"runuser -u slurm -- test -d /var/lib/slurm/slurmctld -a -w /var/lib/slurm/slurmctld": ""},
@@ -142,13 +142,13 @@ PASSES = [
         HEAD,
     ),
     (
-        "slurmctld can run the programs of power saving",
+        "slurmctld can run the power saving programs",
         {OFF: "", ON: ""},
         SAVING,
         SAVING.primary,
     ),
-    ("users see of each other what is declared", {"scontrol show config": PRIVATE}, LAB, HEAD),
-    ("slurmd runs", unit("slurmd.service"), LAB, WORKER),
+    ("users see only the declared data of each other", {"scontrol show config": PRIVATE}, LAB, HEAD),
+    ("slurmd is running", unit("slurmd.service"), LAB, WORKER),
     (
         "Slurm's logs are rotated",
         {
@@ -159,10 +159,10 @@ PASSES = [
         WORKER,
     ),
     ("Slurm has a PMIx plugin", {"srun --mpi=list": recorded("mpi_list.txt")}, LAB, WORKER),
-    ("jobs are held by cgroups", {"scontrol show config": CONTAINED}, METAL, GPU),
-    ("jobs have a /tmp of their own", {TMP: "65025:12\n", JOB_TMP: "65025:977\n"}, METAL, GPU),
+    ("jobs are confined by cgroups", {"scontrol show config": CONTAINED}, METAL, GPU),
+    ("each job has a private /tmp", {TMP: "65025:12\n", JOB_TMP: "65025:977\n"}, METAL, GPU),
     (
-        "ssh to a worker needs a job there",
+        "ssh to a worker requires a job there",
         {
             **files(ADOPT),
             MODULE: (2, "/lib/x86_64-linux-gnu/security/pam_slurm_adopt.so\n", "ls: no such file"),
@@ -190,43 +190,43 @@ def nodes_with(old, new):
 
 
 FAILS = [
-    ("slurm has its declared ids", {**account("slurm", 999), **group("slurm", 64030)}, LAB, WORKER,
+    ("user slurm has its declared ids", {**account("slurm", 999), **group("slurm", 64030)}, LAB, WORKER,
      "slurm has uid 999 and gid 64030, not 64030 and 64030"),
-    ("slurm has its declared ids", account("slurm", None), LAB, WORKER, "the user slurm does not exist"),
-    ("Slurm is of the declared release", {"sinfo --version": "slurm-wlm 22.05.8\n"}, LAB, WORKER,
+    ("user slurm has its declared ids", account("slurm", None), LAB, WORKER, "the user slurm does not exist"),
+    ("Slurm is the declared release", {"sinfo --version": "slurm-wlm 22.05.8\n"}, LAB, WORKER,
      "Slurm is 22.05.8, but 24.11 is declared"),
-    ("Slurm's files are the declared ones", files({**SHARED, "/etc/slurm/slurm.conf": "x"}),
+    ("Slurm's files are as declared", files({**SHARED, "/etc/slurm/slurm.conf": "x"}),
      LAB, WORKER, "/etc/slurm/slurm.conf is not as declared: x"),
-    ("Slurm's files are the declared ones",
+    ("Slurm's files are as declared",
      {**files(SHARED), **file("/etc/slurm/slurm.conf", SHARED["/etc/slurm/slurm.conf"], "666")},
      LAB, WORKER, "/etc/slurm/slurm.conf is 666 root:root, not 644 root:root"),
-    ("Slurm's files are the declared ones",
+    ("Slurm's files are as declared",
      files({**SHARED, "/etc/slurm/slurm.conf": None, "/etc/slurm/gres.conf": "x"}),
      LAB, WORKER, "/etc/slurm/gres.conf is there, and nothing declares it; /etc/slurm/slurm.conf is missing"),
-    ("slurmdbd runs", unit("slurmdbd.service", "failed"), LAB, HEAD,
+    ("slurmdbd is running", unit("slurmdbd.service", "failed"), LAB, HEAD,
      "slurmdbd.service is failed"),
-    ("slurmdbd runs", unit("slurmdbd.service", state="disabled"), LAB, HEAD,
+    ("slurmdbd is running", unit("slurmdbd.service", state="disabled"), LAB, HEAD,
      "slurmdbd.service is active, and disabled: it does not start at boot"),
-    ("slurmdbd.conf is readable by slurm alone",
+    ("only slurm can read slurmdbd.conf",
      password_file("644", "root", "root"), LAB, HEAD,
      "/etc/slurm/slurmdbd.conf is 644 root:root, not 600 slurm:slurm"),
-    ("slurmctld runs", unit("slurmctld.service", "inactive"), LAB, HEAD,
+    ("slurmctld is running", unit("slurmctld.service", "inactive"), LAB, HEAD,
      "slurmctld.service is inactive"),
-    ("slurmctld runs", unit("slurmctld.service", state="disabled"), LAB, HEAD,
+    ("slurmctld is running", unit("slurmctld.service", state="disabled"), LAB, HEAD,
      "slurmctld.service is active, and disabled: it does not start at boot"),
     ("slurmctld can write its state",
      {"runuser -u slurm -- test -d /var/lib/slurm/slurmctld -a -w /var/lib/slurm/slurmctld": (1, "", "")},
      LAB, HEAD, "user slurm cannot write /var/lib/slurm/slurmctld"),
-    ("slurmctld can run the programs of power saving", {OFF: "", ON: (1, "", "")}, SAVING, SAVING.primary,
+    ("slurmctld can run the power saving programs", {OFF: "", ON: (1, "", "")}, SAVING, SAVING.primary,
      "user slurm cannot run /opt/site/on, so nodes are powered off and not on again, or not at all"),
-    ("users see of each other what is declared", {"scontrol show config": recorded("config.txt")}, LAB, HEAD,
+    ("users see only the declared data of each other", {"scontrol show config": recorded("config.txt")}, LAB, HEAD,
      "users see jobs, usage of other users"),
-    ("users see of each other what is declared",
+    ("users see only the declared data of each other",
      {"scontrol show config": PRIVATE.replace("jobs,usage", "jobs,nodes,usage")}, LAB, HEAD,
      "users do not see nodes of other users, and this is not declared"),
-    ("slurmd runs", unit("slurmd.service", "failed"), LAB, WORKER,
+    ("slurmd is running", unit("slurmd.service", "failed"), LAB, WORKER,
      "slurmd.service is failed"),
-    ("slurmd runs", unit("slurmd.service", state="disabled"), LAB, WORKER,
+    ("slurmd is running", unit("slurmd.service", state="disabled"), LAB, WORKER,
      "slurmd.service is active, and disabled: it does not start at boot"),
         (
         "Slurm's logs are rotated",
@@ -247,13 +247,13 @@ FAILS = [
     ),
     ("Slurm has a PMIx plugin", {"srun --mpi=list": "MPI plugin types are...\n\tnone\n\tpmi2\n"}, LAB, WORKER,
      "Slurm has no PMIx plugin, only none, pmi2"),
-    ("jobs are held by cgroups", {"scontrol show config": recorded("config.txt")}, METAL, GPU,
+    ("jobs are confined by cgroups", {"scontrol show config": recorded("config.txt")}, METAL, GPU,
      "ProctrackType is proctrack/linuxproc; JobAcctGatherType is jobacct_gather/linux; PrologFlags is (null)"),
-    ("jobs have a /tmp of their own", {TMP: "65025:12\n", JOB_TMP: "65025:12\n"}, METAL, GPU,
+    ("each job has a private /tmp", {TMP: "65025:12\n", JOB_TMP: "65025:12\n"}, METAL, GPU,
      "/tmp of a job is the node's own"),
-    ("ssh to a worker needs a job there", files({**ADOPT, "/etc/pam.d/sshd": "x"}), METAL, GPU,
+    ("ssh to a worker requires a job there", files({**ADOPT, "/etc/pam.d/sshd": "x"}), METAL, GPU,
      "/etc/pam.d/sshd is not as declared: x"),
-    ("ssh to a worker needs a job there", {**files(ADOPT), MODULE: (2, "", "ls")}, METAL, GPU,
+    ("ssh to a worker requires a job there", {**files(ADOPT), MODULE: (2, "", "ls")}, METAL, GPU,
      "pam_slurm_adopt.so is not installed, so users with a job are kept out too"),
     ("slurmctld answers", {"timeout 20 scontrol ping": (1, "Slurmctld(primary) at head1 is DOWN\n", "")}, LAB,
      HEAD, "Slurmctld(primary) at head1 is DOWN"),
@@ -294,7 +294,7 @@ FAILS = [
      HEAD, "2 ranks of 2 answered, in worlds of [1]"),
     ("an MPI job spans the workers", {MPI: recorded("mpi.txt").replace("2 3 worker2", "2 4 worker2")}, LAB,
      HEAD, "the all-reduce over 2 ranks gave [3, 4]"),
-    ("a job that asks for a GPU is given one", {GIVEN: "rackwright-gpu worker1 0\nrackwright-gpu worker2 \n"}, GPUS,
+    ("a job that requests a GPU gets one", {GIVEN: "rackwright-gpu worker1 0\nrackwright-gpu worker2 \n"}, GPUS,
      HEAD, "a job that asks for a GPU sees none on worker2"),
     ("an MPI job spans the workers", {MPI: ""}, LAB, HEAD, "0 ranks of 2 answered, in worlds of []"),
 ]  # fmt: skip
@@ -328,7 +328,7 @@ def test_unknown_on_a_node_without_its_tools(name):
 def test_no_check_passes_on_what_it_cannot_read(name):
     made, where = _KNOWN[name]
     # What can be written or run says so by its exit status alone.
-    if name in ("slurmctld can write its state", "slurmctld can run the programs of power saving"):
+    if name in ("slurmctld can write its state", "slurmctld can run the power saving programs"):
         return
     for rubbish in ("", "command not ready\n"):
         assert result(name, {}, made, where, always=rubbish).status not in (Status.PASS, Status.WARN)
@@ -376,12 +376,12 @@ def test_mpi_is_out_of_scope_where_nobody_has_it():
 
 
 def test_gpus_are_out_of_scope_where_nobody_has_any():
-    found = result("a job that asks for a GPU is given one", {}, LAB, HEAD)
+    found = result("a job that requests a GPU gets one", {}, LAB, HEAD)
     assert (found.status, found.evidence) == (Status.OUT_OF_SCOPE, "no worker is declared to have GPUs")
 
 
 @pytest.mark.parametrize(
-    "name", ["jobs are held by cgroups", "jobs have a /tmp of their own", "ssh to a worker needs a job there"]
+    "name", ["jobs are confined by cgroups", "each job has a private /tmp", "ssh to a worker requires a job there"]
 )
 def test_containers_have_no_cgroups_of_their_own(name):
     found = result(name, {}, LAB, WORKER)
@@ -390,10 +390,10 @@ def test_containers_have_no_cgroups_of_their_own(name):
 
 
 def test_who_claims_what():
-    assert "slurmd runs" not in claimed("slurm", CHECKS, HEAD)
-    assert "slurmdbd runs" not in claimed("slurm", CHECKS, WORKER)
-    assert "ssh to a worker needs a job there" not in claimed("slurm", CHECKS, small().primary)
-    assert "slurmctld runs" not in claimed("slurm", CHECKS, METAL.by_name["login1"])
+    assert "slurmd is running" not in claimed("slurm", CHECKS, HEAD)
+    assert "slurmdbd is running" not in claimed("slurm", CHECKS, WORKER)
+    assert "ssh to a worker requires a job there" not in claimed("slurm", CHECKS, small().primary)
+    assert "slurmctld is running" not in claimed("slurm", CHECKS, METAL.by_name["login1"])
 
 
 def test_gpus_at_work_with_their_sockets():

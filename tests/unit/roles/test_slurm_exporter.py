@@ -129,8 +129,8 @@ def test_the_programs():
 
 def test_modules_are_written_whole_before_the_units_start():
     names = [operation.name for operation in PLAN.operations if operation.role == "slurm_exporter"]
-    assert names[0:2] == ["Make the group of slurm_exporter", "Make the user of slurm_exporter"]
-    assert names[-2:] == ["Run the collector of slurm_exporter", "Run slurm_exporter"]
+    assert names[0:2] == ["Create group slurm_exporter", "Create user slurm_exporter"]
+    assert names[-2:] == ["Start the slurm_exporter collector", "Run slurm_exporter"]
     assert "Write the modules of slurm_exporter" in names
     wanted = {f"{texts.MODULES}/{name}": text for name, text in texts.modules().items()}
     assert {path: content(PLAN, path) for path in wanted} == wanted
@@ -174,10 +174,10 @@ def test_the_programs_understand_their_command_lines(monkeypatch):
     )
 
 
-FILES = "slurm_exporter's programs and units are those of this rackwright"
-RUNS = "the collector of slurm_exporter runs"
-ANSWERS = "Slurm answers the collector of slurm_exporter"
-KEPT = "users cannot read what Slurm says of jobs of others"
+FILES = "slurm_exporter's programs and units are those of this rackwright version"
+RUNS = "the slurm_exporter collector is running"
+ANSWERS = "Slurm answers the slurm_exporter collector"
+KEPT = "users cannot read Slurm's data about other users' jobs"
 
 
 def judge(name, answers):

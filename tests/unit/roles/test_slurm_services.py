@@ -138,13 +138,13 @@ def test_slurmctld_needs_its_mount():
 def test_nothing_is_made_below_a_folder_that_is_not_mounted(head):
     order = names(site(STATE), head)
     assert order.index("Write /etc/systemd/system/slurmctld.service.d/rackwright.conf") < order.index(
-        "Find slurmctld's state on its filesystem"
+        "Check that slurmctld's state is on its filesystem"
     )
-    assert order.index("Find slurmctld's state on its filesystem") < order.index(
-        "Make the state folder of slurmctld"
+    assert order.index("Check that slurmctld's state is on its filesystem") < order.index(
+        "Create slurmctld's state folder"
     )
     (refusal,) = commands(
-        planned(site(STATE), site(STATE).by_name[head]), "Find slurmctld's state on its filesystem"
+        planned(site(STATE), site(STATE).by_name[head]), "Check that slurmctld's state is on its filesystem"
     )
     done = subprocess.run(["sh", "-c", refusal], capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 1
@@ -238,15 +238,15 @@ def test_slurmdbd_on_another_head():
     options = made.primary.options["slurm"]
     assert "AccountingStorageHost=h2\n" in texts.slurm_restart_conf(made, options)
     assert "DbdHost=h2\nDbdPort" in texts.slurmdbd_conf(made, options, "x")
-    assert "Run slurmdbd with its settings" not in names(made, "h1")
+    assert "Start slurmdbd with its settings" not in names(made, "h1")
     assert "Declare accounts, users and QOS" not in names(made, "h1")
     order = names(made, "h1")
-    assert order.index("Wait for slurmdbd") < order.index("Run slurmctld with its settings")
+    assert order.index("Wait for slurmdbd") < order.index("Start slurmctld with its settings")
     on_h2 = names(made, "h2")
-    assert on_h2.index("Run slurmdbd with its settings") < on_h2.index("Declare accounts, users and QOS")
-    assert "Run slurmctld with its settings" not in on_h2
+    assert on_h2.index("Start slurmdbd with its settings") < on_h2.index("Declare accounts, users and QOS")
+    assert "Start slurmctld with its settings" not in on_h2
     assert names(made, "h1", "mariadb") == []
-    assert "Run MariaDB with its settings" in names(made, "h2", "mariadb")
+    assert "Start MariaDB with its settings" in names(made, "h2", "mariadb")
 
 
 def test_where_slurmdbd_is_local_nothing_waits():
@@ -262,9 +262,9 @@ def test_a_slurmdbd_outside_is_asked_from_the_primary_head():
     conf = texts.slurm_restart_conf(made, made.primary.options["slurm"])
     assert "AccountingStorageHost=dbd.example.org\nAccountingStorageBackupHost=dbd2.example.org\n" in conf
     order = names(made, "h1")
-    assert "Run slurmdbd with its settings" not in order
-    assert order.index("Declare accounts, users and QOS") < order.index("Run slurmctld with its settings")
-    assert "slurmdbd runs" not in claimed("slurm", CHECKS, made.primary)
+    assert "Start slurmdbd with its settings" not in order
+    assert order.index("Declare accounts, users and QOS") < order.index("Start slurmctld with its settings")
+    assert "slurmdbd is running" not in claimed("slurm", CHECKS, made.primary)
 
 
 def test_a_backup_of_slurmdbd_has_the_same_file():
@@ -317,7 +317,7 @@ def test_the_database_is_open_to_slurmdbds_nodes_alone(given, mariadb, server, h
     where = made.by_name[server]
     assert clients(made, where) == hosts
     assert f"bind-address = {address}\n" in server_conf(made, where, where.options["mariadb"])
-    waits = "Let MariaDB start once the network is up" in names(made, server, "mariadb")
+    waits = "Start MariaDB at boot once the network is up" in names(made, server, "mariadb")
     assert waits is (address != "127.0.0.1")
 
 
@@ -335,7 +335,7 @@ LISTENING = "LISTEN 0 80 {}:3306 0.0.0.0:*\n"
 def test_mariadb_listens_where_slurmdbd_is(address, status, evidence):
     made = site({"accounting": {"dbd_host": "h2", "storage_host": "h1"}})
     host = FakeHost({"ss -Hltn": LISTENING.format(address)})
-    result = judged("mariadb", MARIADB_CHECKS, "MariaDB listens for slurmdbd alone", made, made.primary, host)
+    result = judged("mariadb", MARIADB_CHECKS, "MariaDB listens only for slurmdbd", made, made.primary, host)
     assert (result.status, result.evidence) == (status, evidence)
 
 
@@ -405,7 +405,7 @@ def test_what_is_purged_is_archived():
     assert "PurgeJobAfter" not in text
     assert "ArchiveJobs" not in text
     assert "ArchiveSteps=yes\n" in text
-    folder = "Make the folder of archived accounting records"
+    folder = "Create the folder for archived accounting records"
     assert folder in names(made, "h1")
     assert folder not in names(site({"accounting": {"archive_dir": None}}), "h1")
 
@@ -421,7 +421,7 @@ def test_licences():
 
 EVERYTHING = {**STATE, "licenses": {"matlab": 20}, "reservations": RESERVED}
 MADE = site(EVERYTHING)
-STATE_CHECK = "slurmctld's state is on its declared file system"
+STATE_CHECK = "slurmctld's state is on its declared filesystem"
 SHARED = "controllers share slurmctld's state"
 DBD = "slurmdbd answers this controller"
 ARCHIVE = "purged accounting records are archived"

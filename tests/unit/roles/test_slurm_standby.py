@@ -60,7 +60,7 @@ def test_both_controllers_have_the_programs_that_slurm_conf_names_and_the_backup
         f"Write {standby.ON_STANDBY}",
         f"Write {standby.CONF}",
         "Restart a standby slurmctld that lost the cluster's ID",
-        "Run slurmctld with its settings",
+        "Start slurmctld with its settings",
     ]
     assert sorted(order, key=names.index) == order
     assert set(standby.STANDBY_UNIT_FILES) <= set(made.primary.options["slurm"].unit_files(made.primary))

@@ -23,7 +23,7 @@ from tests.unit.roles.fake_host import FakeHost, claimed, commands, content, jud
 from tests.unit.roles.slurm_clusters import cluster, node
 from tests.unit.roles.storage_sites import Makes, Mounts, Serves, nfs, with_storage
 
-CHECK = "slurmctld's state is on its declared file system"
+CHECK = "slurmctld's state is on its declared filesystem"
 HEADS = ("h1", "h2")
 PAIR = {"backups": ["h2"], "state_dir": "/shared/slurmctld"}
 OUTSIDE = nfs("state", "/shared", "10.0.0.7", nodes=HEADS)
@@ -151,9 +151,9 @@ def test_slurmctld_starts_with_its_state_and_stops_with_it():
     order = [
         f"Write {state.PROGRAM}",
         f"Write {state.CONF}",
-        "Find slurmctld's state on its filesystem",
-        "Make the state folder of slurmctld",
-        "Run slurmctld with its settings",
+        "Check that slurmctld's state is on its filesystem",
+        "Create slurmctld's state folder",
+        "Start slurmctld with its settings",
     ]
     assert sorted(order, key=names.index) == order
     assert made.by_name["h2"].options["slurm"].unit_files(made.by_name["h2"]) == (
@@ -173,7 +173,7 @@ def test_a_state_on_the_system_s_own_disk_has_nothing_to_wait_for():
     made = site(nfs("state", "/shared", export="/shared", nodes=HEADS))
     plan = planned(made, made.primary)
     assert content(plan, state.CONF) is None
-    assert "Find slurmctld's state on its filesystem" not in [op.name for op in plan.operations]
+    assert "Check that slurmctld's state is on its filesystem" not in [op.name for op in plan.operations]
 
 
 # The program, run for real on a recorded table
@@ -265,7 +265,7 @@ def test_a_start_that_was_refused_is_made_up_for(tmp_path):
 
 def test_nothing_is_made_below_a_folder_that_is_not_mounted(tmp_path):
     made = site(OUTSIDE)
-    (refusal,) = commands(planned(made, made.primary), "Find slurmctld's state on its filesystem")
+    (refusal,) = commands(planned(made, made.primary), "Check that slurmctld's state is on its filesystem")
     program = tmp_path / "program"
     program.write_text("#!/bin/sh\necho '/shared is not mounted'\nexit 1\n")
     program.chmod(0o755)

@@ -23,8 +23,8 @@ from tests.unit.roles.fake_host import FakeHost, content, errors_in, judged, pla
 from tests.unit.roles.sites import expected, head, site
 
 FOLDER = "/etc/rackwright-exporters/snmp_exporter"
-READS = "snmp_exporter reads what is declared"
-CREDENTIALS = "snmp_exporter has its credentials, which no other user can read"
+READS = "snmp_exporter has its declared settings"
+CREDENTIALS = "only snmp_exporter can read its credentials"
 SECRETS = {"snmp_password": "one", "snmp_priv_password": "two", "snmp_community": "three"}
 AUTHS = {
     "site": {"user": "monitor", "password": "snmp_password", "priv_password": "snmp_priv_password"},
@@ -203,7 +203,7 @@ def test_it_is_planned_on_every_release(os):
     assert plan.error is None
     names = [entry.name for entry in plan.operations if entry.role == "snmp_exporter"]
     assert names[-3:] == [
-        "Write what snmp_exporter reads",
+        "Write the snmp_exporter settings",
         "Write snmp_exporter's credentials",
         "Run snmp_exporter",
     ]

@@ -74,7 +74,7 @@ def test_what_is_written(os):
     assert plan.error is None
     assert [op.name for op in plan.operations if op.role == "software"] == [
         "Install Lmod",
-        "Make /etc/rackwright",
+        "Create /etc/rackwright",
         f"Write {texts.PROFILE}",
         f"Write {texts.LMODRC}",
     ]

@@ -50,7 +50,7 @@ def test_it_runs_on_workers_with_a_filesystem_to_write_to():
 def test_it_is_planned_on_every_release(os):
     cluster = bench_site(os=os)
     [operation] = [one for one in planned(cluster, worker(cluster)).operations if one.role == ROLE]
-    assert operation.name == "Install the programs of the storage bench"
+    assert operation.name == "Install the storage benchmark tools"
     assert "fio" in commands(planned(cluster, worker(cluster)), operation.name)[0]
 
 

@@ -261,8 +261,8 @@ REBUILDING = [
     "md md127/md/sync_completed: 1 / 4",
 ]
 FAILED = [line.replace("nvme0n1/state: in_sync", "nvme0n1/state: faulty") for line in ARRAY]
-DISKS, WHOLE = "the declared disks are there", "the arrays are whole, of their declared disks"
-TYPES, MOUNTED = "the filesystems are of their declared types", "the filesystems are mounted as declared"
+DISKS, WHOLE = "the declared disks are present", "the arrays are complete and use their declared disks"
+TYPES, MOUNTED = "the filesystems have their declared types", "the filesystems are mounted as declared"
 
 
 def answered(*more: str, without: str = "-") -> FakeHost:
@@ -349,7 +349,7 @@ def test_files_on_the_node():
     plan = planned(there, worker(there))
     paths = ("/etc/mdadm/mdadm.conf.d/90-rackwright.conf", "/etc/systemd/system/scratch.mount")
     texts = {path: content(plan, path) for path in paths}
-    name = "arrays and mounts are declared to mdadm and systemd"
+    name = "arrays and mounts are configured in mdadm and systemd"
     for given, status in ((texts, "PASS"), ({**texts, paths[1]: "other\n"}, "FAIL")):
         assert (
             judged("storage_layout", CHECKS, name, there, worker(there), FakeHost(files(given))).status

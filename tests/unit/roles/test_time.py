@@ -86,12 +86,12 @@ def test_what_ubuntu_gets():
         "Mask systemd-timesyncd",
         "Write chrony's configuration",
         "Write chronyd's options",
-        "Run chronyd",
+        "Start chronyd",
     ]
     (install,) = commands(plan, "Install chrony")
     assert "policy-rc.d" in install  # its first start is with our configuration
     assert "install chrony" in install
-    assert any("systemctl start chrony.service" in command for command in commands(plan, "Run chronyd"))
+    assert any("systemctl start chrony.service" in command for command in commands(plan, "Start chronyd"))
 
 
 def test_what_el9_gets():
@@ -102,13 +102,13 @@ def test_what_el9_gets():
         "Mask systemd-timesyncd",
         "Write chrony's configuration",
         "Write chronyd's options",
-        "Make the folder of chronyd's drop-ins",
+        "Create the folder for chronyd drop-ins",
         "Let chronyd start without the clock",
-        "Let systemd see it",
-        "Run chronyd",
+        "Reload systemd",
+        "Start chronyd",
     ]
-    assert any("systemctl start chronyd.service" in command for command in commands(plan, "Run chronyd"))
-    assert commands(plan, "Let systemd see it") == ("systemctl daemon-reload",)
+    assert any("systemctl start chronyd.service" in command for command in commands(plan, "Start chronyd"))
+    assert commands(plan, "Reload systemd") == ("systemctl daemon-reload",)
 
 
 # Recorded on Debian 13, chrony 4.6: a head that serves its own clock, and a node that follows it.
@@ -136,10 +136,10 @@ HEALTHY_HEAD = {**HEALTHY, TRACKING: LOCAL, SOURCES: ""}
 CLUSTER = site({"time": TimeOptions()})
 WITH_UPSTREAM = site({"time": UPSTREAM})
 FOLLOW = "the node follows the site's server"
-SERVE = "the site's server has a time to serve"
+SERVE = "the site's time server is synchronised"
 OFFSET = "the clock is within its allowed offset"
 AGREE = "all clocks agree"
-RUNS = "chronyd runs and starts at boot"
+RUNS = "chronyd is running and enabled at boot"
 
 FAILURES = [
     (RUNS, worker, unit(UNIT, "failed"), "chrony.service is failed"),

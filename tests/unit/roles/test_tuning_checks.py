@@ -75,7 +75,7 @@ HEALTHY = {
 }
 
 SESSION = "login sessions have the declared limits"
-SERVICE = "a new service may lock memory as declared"
+SERVICE = "a new service has the declared memlock limit"
 BOOT = "nothing overrides the kernel values at boot"
 THP = "transparent huge pages are as declared"
 GOVERNOR = "every CPU has the declared frequency governor"
@@ -89,7 +89,7 @@ RESERVE = "vm.min_free_kbytes"
 
 FAILURES = [
     (
-        "journald runs",
+        "journald is running",
         unit("systemd-journald.service", "inactive", "masked", "masked"),
         "systemd-journald.service is masked: nothing can start it",
     ),
@@ -134,7 +134,7 @@ FAILURES = [
     ),
     (SERVICE, {ASK_SERVICE: "MEMLOCK 65536 65536\n"}, "memlock is 65536 (at most 65536), not unlimited"),
     (
-        "systemd gives services the declared memlock limit",
+        "systemd sets the declared memlock limit for services",
         {ASK_MANAGER: "8388608\n"},
         "the running systemd has DefaultLimitMEMLOCK=8388608, not infinity",
     ),
@@ -225,7 +225,7 @@ def test_unreadable_answers_never_pass(name, answer):
             "/sys/kernel/mm/transparent_hugepage/enabled has no selected value",
         ),
         (
-            "systemd gives services the declared memlock limit",
+            "systemd sets the declared memlock limit for services",
             {ASK_MANAGER: ""},
             f"Answer of {values.MANAGER_MEMLOCK_READ}: the node printed nothing",
         ),
@@ -250,8 +250,8 @@ IN_SCOPE = {
     *(f"{key} is as declared" for key in values.KEYS if values.is_of_the_network_namespace(key)),
     NETWORK,
     BOOT,
-    "systemd gives services the declared memlock limit",
-    "journald runs",
+    "systemd sets the declared memlock limit for services",
+    "journald is running",
     DISK,
     RATE,
 }

@@ -146,7 +146,7 @@ def test_it_is_planned_on_every_release(os):
     order = [one.name for one in plan.operations if one.role == "weka_client"]
     assert (
         order.index("Install the WEKA client")
-        < order.index("Run the WEKA agent")
+        < order.index("Start the WEKA agent")
         < order.index("Mount /scratch")
     )
 
