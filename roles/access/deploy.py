@@ -1,4 +1,4 @@
-"""Brings a node to what the access role declares."""
+"""Applies the access role to a node."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def access(options: AccessOptions) -> None:
     """Admin users, sudo, sshd, and logins from node to node."""
     site = site_of()
     for _, sentence, hint in options.problems(site.cluster):
-        raise RackwrightError(sentence, hint=hint)  # the last door: `validate` says so much earlier
+        raise RackwrightError(sentence, hint=hint)  # last resort: `validate` reports it much earlier
     openssh = names(site.node.family, "openssh")
     packages.installed(name="Install ssh and sudo", packages=openssh.packages)
     files.directory(name="Create the folder for declared keys", path=KEYS)
@@ -40,7 +40,7 @@ def access(options: AccessOptions) -> None:
         content=sshd_conf(site, options),
         validate="sshd -t -f %s",
     )
-    # the folder, not our file alone: somebody else's file that came or went counts too
+    # the whole folder: a drop-in that another tool added or removed counts too
     units.unit(
         name="Start sshd with its settings",
         unit=openssh.unit or "",
@@ -76,10 +76,10 @@ def _admin(site: Site, user: AdminUser, options: AccessOptions) -> None:
         groups=user.groups,
         shell=user.shell,
         home=home,
-        # below a declared filesystem its server makes them: root of a client may be squashed there
+        # the server creates homes below a declared filesystem: root of a client may be squashed there
         create_home=shared is None or not home.startswith(f"{shared.path}/"),
     )
-    # who was removed and is back has an account that expired; who is not there yet will be made open
+    # a user who was removed and is declared again has an expired account; a new one starts unlocked
     settings.setting(
         name=f"Unlock the account of {user.name}",
         target=f"account {user.name}",
@@ -141,7 +141,7 @@ def _node_to_node(site: Site, options: AccessOptions) -> None:
     equivalent = known_hosts.shosts_equiv(site.cluster, site.node)
     files.file(name="Write /etc/ssh/shosts.equiv", path=trusted, content=equivalent)
     files.file(name="Write the ssh client settings", path=client, content=render("access/ssh.conf.j2"))
-    if site.node.family.has_selinux:  # confined users too may have their host vouch for them
+    if site.node.family.has_selinux:  # confined users may use host-based logins too
         settings.setting(
             name="Allow ssh-keysign in SELinux",
             target="SELinux boolean ssh_keysign",

@@ -1,4 +1,4 @@
-"""Brings a node to what the accounts role declares."""
+"""Applies the accounts role to a node."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _sssd(site: Site, options: AccountsOptions, unit: str) -> None:
         name="Start SSSD with its settings",
         unit=unit,
         restart_on=(texts.CONF, texts.ca_path(site.node, options)),
-        disruptive=False,  # it is back in a second, with the cached entries
+        disruptive=False,  # it is back within a second, with its cached entries
     )
 
 

@@ -1,4 +1,4 @@
-"""Brings a head to what the alertmanager role declares."""
+"""Applies the alertmanager role to a head."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Brings a node to what the apptainer role declares."""
+"""Applies the apptainer role to a node."""
 
 from __future__ import annotations
 

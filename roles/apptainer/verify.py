@@ -1,4 +1,4 @@
-"""What the apptainer role claims of a node."""
+"""Checks of the apptainer role."""
 
 from __future__ import annotations
 

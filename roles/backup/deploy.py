@@ -1,4 +1,4 @@
-"""Brings a head to what the backup role declares."""
+"""Applies the backup role to a head."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Brings a node to what the base role declares."""
+"""Applies the base role to a node."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ from rackwright.roles.base.options import BaseOptions
 
 @deploy("base")
 def base(options: BaseOptions) -> None:
-    """A name, /etc/hosts, package sources and packages, locale, timezone; nothing upgrades by itself.
+    """Hostname, /etc/hosts, package sources and packages, locale, timezone; no automatic upgrades.
 
     Undeclared filesystems are removed here, since the role that mounted them may have left the node.
     """
     site = site_of()
     _name(site, options)
     _package_sources(site)
-    packages.database(name="Repair the package database")  # apt installs nothing while it is broken
+    packages.database(
+        name="Repair the package database"
+    )  # apt refuses to install anything while it is broken
     _NO_UPGRADES[site.node.family.package_tool]()
     _packages(site, options)
     _locale(site, options)
@@ -51,7 +53,7 @@ def _forwarding(site: Site, options: BaseOptions) -> None:
 
 def _name(site: Site, options: BaseOptions) -> None:
     name = site.node.name
-    # hosts before the name: from the first moment on, the new name resolves (sudo looks it up)
+    # /etc/hosts first, so that the new hostname resolves at once (sudo looks it up)
     files.file(name="Write /etc/hosts", path="/etc/hosts", content=texts.hosts(site.cluster, options))
     files.directory(name="Create the folder for cloud-init settings", path="/etc/cloud/cloud.cfg.d")
     files.file(
@@ -87,7 +89,7 @@ def _package_sources(site: Site) -> None:
 
 
 def _present_or_absent(name: str, path: str, declared: dict[str, str | None]) -> None:
-    if path not in declared:  # not ours on this release
+    if path not in declared:  # not managed on this release
         return
     content = declared[path]
     if content is None:

@@ -1,4 +1,4 @@
-"""What the base role claims of a node."""
+"""Checks of the base role."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Brings a node to what the beegfs role declares."""
+"""Applies the beegfs role to a node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the beegfs role claims of a node: packages, module, each mount, targets and their servers."""
+"""Checks of the beegfs role: packages, module, each mount, targets and their servers."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _rdma(context: Context) -> str:
         fail(f"TCP to {', '.join(tcp)}, where RDMA is declared")
     used = list(dict.fromkeys(name for name, one in found if one.rdma))
     if not used:
-        raise Undetermined("there is no connection to any server yet")
+        raise Undetermined("the client is not connected to any server yet")
     return ", ".join(used)
 
 

@@ -1,4 +1,4 @@
-"""What the blackbox_exporter role claims of a head."""
+"""Checks of the blackbox_exporter role."""
 
 from __future__ import annotations
 

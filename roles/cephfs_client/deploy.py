@@ -1,4 +1,4 @@
-"""Brings a node to what the cephfs_client role declares."""
+"""Applies the cephfs_client role to a node."""
 
 from __future__ import annotations
 

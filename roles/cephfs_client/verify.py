@@ -1,4 +1,4 @@
-"""What the cephfs_client role claims of a node: mount.ceph, the keys, the session with the servers, and each mount."""
+"""Checks of the cephfs_client role: mount.ceph, the keys, the session with the servers, and each mount."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def parse_status(text: str) -> dict[str, bool]:
 def _session(context: Context) -> str:
     found = parse_status(context.output("sh -c %s", STATUS))
     if evicted := [instance for instance, listed in found.items() if listed]:
-        fail(f"the servers have blocklisted {', '.join(evicted)}: mount it again")
+        fail(f"the servers have blocklisted {', '.join(evicted)}: remount it")
     return ", ".join(found)
 
 

@@ -1,4 +1,4 @@
-"""Brings a node to what the containerd role declares."""
+"""Applies the containerd role to a node."""
 
 from __future__ import annotations
 
@@ -41,5 +41,5 @@ def containerd(options: ContainerdOptions) -> None:
         name="Start containerd with its settings",
         unit=texts.UNIT,
         restart_on=(texts.CONF, texts.DROP_IN),
-        disruptive=False,  # every container has a shim of its own, which the daemon finds again
+        disruptive=False,  # every container has its own shim, to which the daemon reconnects
     )

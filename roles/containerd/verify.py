@@ -1,4 +1,4 @@
-"""What the containerd role claims of a node."""
+"""Checks of the containerd role."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _release(context: CheckContext[ContainerdOptions]) -> str:
         raise Undetermined(f"`containerd --version` printed {output.strip()!r}")
     major = "2" if found[1] == "2" else "1.7"
     if major != wanted:
-        fail(f"containerd {found[1]}.{found[2]} is installed, and the configuration is one for {wanted}")
+        fail(f"containerd {found[1]}.{found[2]} is installed, but its configuration is for {wanted}")
     return f"containerd {found[1]}.{found[2]}"
 
 

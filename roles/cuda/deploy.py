@@ -1,4 +1,4 @@
-"""Brings a node to what the cuda role declares."""
+"""Applies the cuda role to a node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Brings a node to what the cvmfs role declares."""
+"""Applies the cvmfs role to a node."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rackwright.roles.cvmfs.options import CvmfsOptions
 
 @deploy("cvmfs")
 def cvmfs(options: CvmfsOptions) -> None:
-    """The client, its settings, and an automount for each repository; autofs is not asked."""
+    """The client, its settings, and an automount for each repository; autofs is not used."""
     site = site_of()
     packages.installed(name="Install CernVM-FS", packages=names(site.node.family, "cvmfs").packages)
     if options.packages:

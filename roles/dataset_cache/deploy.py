@@ -1,4 +1,4 @@
-"""Brings a node to what the dataset_cache role declares; the datasets come with the timer, or when they are asked for."""
+"""Applies the dataset_cache role to a node; datasets are fetched by the timer or on request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Brings a node to what the dcgm role declares."""
+"""Applies the dcgm role to a node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Brings a node to what the dcgm_exporter role declares."""
+"""Applies the dcgm_exporter role to a node."""
 
 from __future__ import annotations
 

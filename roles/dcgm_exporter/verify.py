@@ -1,4 +1,4 @@
-"""What the dcgm_exporter role claims of a node."""
+"""Checks of the dcgm_exporter role."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Brings a node to what the dns role declares."""
+"""Applies the dns role to a node."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RESOLVED = "systemd-resolved.service"
 
 @deploy("dns")
 def dns(options: DnsOptions) -> None:
-    """The head's resolver answers before /etc/resolv.conf names it; only then others let go of that file."""
+    """The head's resolver answers before /etc/resolv.conf names it; other programs release that file last."""
     site = site_of()
     if options.serves(site.node):
         _unbound(site, options)

@@ -1,4 +1,4 @@
-"""Brings a node to what the docker role declares."""
+"""Applies the docker role to a node."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def docker(options: DockerOptions) -> None:
     settings.setting(
         name="Set the members of group docker",
         target="members of group docker (each is root on this node)",
-        read="getent group docker | cut -d: -f4 | tr , '\\n' | sort | paste -sd, | grep . || echo nobody",
-        want=members or "nobody",
+        read="getent group docker | cut -d: -f4 | tr , '\\n' | sort | paste -sd, | grep . || echo none",
+        want=members or "none",
         write=f"gpasswd --members {quote(members)} docker",
     )

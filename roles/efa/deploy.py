@@ -1,4 +1,4 @@
-"""Brings a node to what the efa role declares."""
+"""Applies the efa role to a node."""
 
 from __future__ import annotations
 

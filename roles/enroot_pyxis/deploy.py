@@ -1,4 +1,4 @@
-"""Brings a node to what the enroot_pyxis role declares."""
+"""Applies the enroot_pyxis role to a node."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def enroot_pyxis(options: EnrootPyxisOptions) -> None:
             name=f"Enable {hook}", path=f"{texts.HOOKS}/{hook}", target=f"{texts.SHIPPED_HOOKS}/{hook}"
         )
     if site.node.holds(NodeRole.WORKER):
-        # jobs go on: their slurmstepd are processes of their own
+        # jobs keep running: their slurmstepd are separate processes
         units.unit(
             name="Load pyxis in slurmd",
             unit="slurmd.service",

@@ -1,4 +1,4 @@
-"""What the enroot_pyxis role claims of a node."""
+"""Checks of the enroot_pyxis role."""
 
 from __future__ import annotations
 

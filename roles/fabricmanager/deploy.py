@@ -1,4 +1,4 @@
-"""Brings a node to what the fabricmanager role declares."""
+"""Applies the fabricmanager role to a node."""
 
 from __future__ import annotations
 

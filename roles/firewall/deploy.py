@@ -1,4 +1,4 @@
-"""Brings a node to what the firewall role declares."""
+"""Applies the firewall role to a node."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rackwright.roles.firewall.options import UNIT, FirewallOptions
 
 @deploy("firewall")
 def firewall(options: FirewallOptions) -> None:
-    """Our table alone, taken back by the node itself where it locks rackwright out."""
+    """Only rackwright's table; the node rolls it back by itself if it locks rackwright out."""
     site = site_of()
     packages.installed(
         name="Install nftables", packages=names(site.node.family, "nftables").packages, start_daemons=False
@@ -29,5 +29,5 @@ def firewall(options: FirewallOptions) -> None:
     )
     units.unit(name="Load the firewall rules at boot", unit=UNIT, running=None)
     if site.node.family.has_firewalld:
-        # ours is in force by now; two filters would both have to let a packet in, and one of them knows no role
+        # rackwright's rules are loaded by now; with two filters a packet needs both, and firewalld knows no role
         units.unit(name="Mask firewalld", unit="firewalld.service", masked=True, disruptive=False)

@@ -1,4 +1,4 @@
-"""What the firewall role claims of a node."""
+"""Checks of the firewall role."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _files(context: CheckContext[FirewallOptions]) -> str:
 def _in_force(context: CheckContext[FirewallOptions]) -> str:
     found = context.output("sh -c %s", rules.LIVE).strip()
     if not found:
-        raise Undetermined("nft did not say what the kernel filters by")
+        raise Undetermined("nft did not print the kernel's rules")
     if found != rules.IN_FORCE:
         fail(printable(found, 300))
     zones = (
@@ -44,9 +44,9 @@ def _no_ufw(context: CheckContext[FirewallOptions]) -> str:
     printed = context.output("sh -c %s", _ASK_UFW)
     settings = dict(line.partition("=")[::2] for line in printed.split())
     if settings.get("ENABLED", "no").strip('"').lower() == "yes":
-        raise Warned("ufw filters too: a packet comes in only where both let it")
+        raise Warned("ufw is active too: a packet needs both filters to accept it")
     if "ENABLED" not in settings and printed.strip() != "none":
-        raise Undetermined("/etc/ufw/ufw.conf does not say whether ufw is enabled")
+        raise Undetermined("/etc/ufw/ufw.conf does not set whether ufw is enabled")
     return "ufw is not installed" if printed.strip() == "none" else "ufw is disabled"
 
 
@@ -56,7 +56,7 @@ def _declared_sockets(context: CheckContext[FirewallOptions]) -> str:
     except UnreadableSocketsError as error:
         raise Undetermined(str(error)) from error
     if not sockets:
-        raise Undetermined("ss names no socket at all, and not even sshd's")
+        raise Undetermined("ss lists no socket at all, not even sshd's")
     verdict = judge(sockets, declared_listeners(context.cluster, context.node), context.cluster, context.node)
     if verdict.wrong:
         more = f"; and {len(verdict.wrong) - _NAMED_MAX} more" if verdict.wrong[_NAMED_MAX:] else ""
@@ -79,7 +79,7 @@ CHECKS: tuple[Check, ...] = (
     Check("the loaded firewall rules are as declared", _in_force),
     Check(
         "firewalld filters nothing",
-        partial(is_masked, unit="firewalld.service", why="a packet comes in only where both let it"),
+        partial(is_masked, unit="firewalld.service", why="a packet needs both filters to accept it"),
         applies=lambda node, options: node.family.has_firewalld,
     ),
     Check(

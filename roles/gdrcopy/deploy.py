@@ -1,4 +1,4 @@
-"""Brings a node to what the gdrcopy role declares."""
+"""Applies the gdrcopy role to a node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Brings a node to what the gpfs_client role declares."""
+"""Applies the gpfs_client role to a node."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _build(site: Site, options: GpfsClientOptions) -> None:
         read=readings.layer(of),
         want="built",
         write=(
-            f'[ "$(uname -r)" = {of} ] || {{ echo "mmbuildgpl builds for the kernel that runs, $(uname -r), and not "{of} >&2; '
+            f'[ "$(uname -r)" = {of} ] || {{ echo "mmbuildgpl builds for the running kernel, $(uname -r), not for "{of} >&2; '
             f"exit 1; }}\n{readings.BIN}/mmbuildgpl"
         ),
         after_reboot=True,

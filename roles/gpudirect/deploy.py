@@ -1,4 +1,4 @@
-"""Brings a node to what the gpudirect role declares."""
+"""Applies the gpudirect role to a node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Brings the primary head to what the grafana role declares."""
+"""Applies the grafana role to the primary head."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the grafana role claims of the primary head."""
+"""Checks of the grafana role."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rackwright.secrets.store import store_of
 _CLOSED = ("/api/org", "/api/search", "/api/datasources", "/metrics")
 """What requires a login: the organization, dashboards, data sources, Grafana's own metrics."""
 _WITH_HEALTH = (texts.PROMETHEUS, texts.LOKI)
-"""Data sources that Grafana itself can ask; that of Alertmanager has no such call."""
+"""Data sources whose health Grafana can query; Alertmanager's lacks the call."""
 
 
 def _runs(context: CheckContext[GrafanaOptions]) -> str:
@@ -49,7 +49,7 @@ def _secrets(context: CheckContext[GrafanaOptions]) -> str:
     user = options.names(context.node).settings["user"]
     wanted = texts.secret_files(options)
     if missing := store.missing(wanted.values()):
-        raise Undetermined(f"the secrets store has no {', '.join(missing)}")
+        raise Undetermined(f"the secrets store lacks {', '.join(missing)}")
     for path, name in wanted.items():
         holds_secret_text(context, path, store.get(name).reveal())
         has_access(context, path, "640", "root", user)
@@ -77,7 +77,7 @@ def answer(context: CheckContext[GrafanaOptions], path: str) -> Any:  # noqa: AN
 def _administrator(context: CheckContext[GrafanaOptions]) -> str:
     found = answer(context, "user")
     if not isinstance(found, dict):
-        raise Undetermined("Grafana's answer has another form than documented")
+        raise Undetermined("Grafana's response is not in the documented format")
     if found.get("login") != context.options.admin:
         fail(f"Grafana refuses the administrator's password: {printable(json.dumps(found), 200)}")
     if found.get("isGrafanaAdmin") is not True:

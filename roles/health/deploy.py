@@ -1,4 +1,4 @@
-"""Brings a node to what the health role declares."""
+"""Applies the health role to a node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Brings a node to what the home role declares."""
+"""Applies the home role to a node."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rackwright.roles.home.options import HomeOptions
 
 @deploy("home")
 def home(options: HomeOptions) -> None:
-    """Homes and their quotas on the node that makes them; clients only let their programs use them."""
+    """Homes and their quotas on the node that creates them; clients only allow their programs to use them."""
     site = site_of()
     makes = layout.made_by(site.cluster, site.node, options)
     if makes:

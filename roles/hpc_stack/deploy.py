@@ -1,4 +1,4 @@
-"""Brings a node to what the hpc_stack role declares."""
+"""Applies the hpc_stack role to a node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Brings a node to what the imex role declares."""
+"""Applies the imex role to a node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Brings a node to what the integrity role declares."""
+"""Applies the integrity role to a node."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rackwright.roles.integrity.options import IntegrityOptions
 
 @deploy("integrity")
 def integrity(options: IntegrityOptions) -> None:
-    """Everything through which someone could come back is declared, or goes."""
+    """Removes every undeclared way back in."""
     site = site_of()
     right = declared(site.cluster, site.node, options)
     traces.authorized_keys(name="Remove undeclared authorized keys", declared=right)

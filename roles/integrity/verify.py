@@ -1,4 +1,4 @@
-"""What the integrity role claims of a node."""
+"""Checks of the integrity role."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _keys(context: Context) -> str:
     _none_of(strange)
     if not right.judges_login_keys:
         raise Undetermined(
-            f"it is not known with which key rackwright logs in as {right.login}; name it under "
+            f"the key with which rackwright logs in as {right.login} is unknown; name it under "
             f"`allowed_authorized_keys`"
         )
     return f"{len(found.keys)} files of keys"
@@ -63,7 +63,7 @@ def _accounts(context: Context) -> str:
     _none_of(strange)
     if closed:
         names = ", ".join(account.name for account in closed)
-        raise Warned(f"{names} has uid 0 and is closed; remove its line from /etc/passwd by hand")
+        raise Warned(f"{names} has uid 0 and is locked; remove its line from /etc/passwd by hand")
     return f"{len(found.accounts)} accounts"
 
 

@@ -1,4 +1,4 @@
-"""Brings a node to what the ipmi_exporter role declares."""
+"""Applies the ipmi_exporter role to a node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Brings a node's IPoIB interfaces to what is declared."""
+"""Applies the ipoib role to a node."""
 
 from __future__ import annotations
 

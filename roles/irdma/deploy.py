@@ -1,4 +1,4 @@
-"""Brings a node to what the irdma role declares."""
+"""Applies the irdma role to a node."""
 
 from __future__ import annotations
 

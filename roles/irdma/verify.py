@@ -1,4 +1,4 @@
-"""What the irdma role claims of a node: the protocol that each port speaks, by devlink and by its RDMA device."""
+"""Checks of the irdma role: the protocol that each port speaks, by devlink and by its RDMA device."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _protocol(context: CheckContext[IrdmaOptions]) -> str:
     if unknown := [port.pci for port in ports if port.pci not in found]:
         raise Undetermined(f"devlink does not show {', '.join(unknown)}")
     wrong = [
-        f"{port.hca.name} ({port.pci}) speaks {found[port.pci]}, not {port.protocol}"
+        f"{port.hca.name} ({port.pci}) uses {found[port.pci]}, not {port.protocol}"
         for port in ports
         if found[port.pci] != port.protocol
     ]

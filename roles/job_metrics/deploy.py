@@ -1,4 +1,4 @@
-"""Brings a node to what the job_metrics role declares."""
+"""Applies the job_metrics role to a node."""
 
 from __future__ import annotations
 

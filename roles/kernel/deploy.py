@@ -1,4 +1,4 @@
-"""Brings a node to what the kernel role declares, as far as its platform has it."""
+"""Applies the kernel role to a node, as far as its platform has it."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _initramfs(node: Node, wanted: Modules, chosen: KernelPackages | None) -> No
         return
     settings.setting(
         name="Remove the module settings from modprobe and the initramfs",
-        target="modprobe settings that nothing declares",
+        target="undeclared modprobe settings",
         read=f"[ -e {texts.MODPROBE} ] || echo none",
         want="none",
         write=f": >{texts.MODPROBE} && {rebuild} && rm -f {texts.MODPROBE}",
@@ -105,12 +105,12 @@ def _boot(site: Site, options: KernelOptions, chosen: KernelPackages | None) -> 
 def _grub(
     folder: str, declared: tuple[str, ...], options: KernelOptions, chosen: KernelPackages | None
 ) -> None:
-    """One file with all that is ours, or none; the files of earlier versions go with it."""
+    """One file with all of rackwright's settings, or none; removes the files of earlier versions."""
     if not (declared or options.remove or chosen):
         ours = " ".join((texts.grub(folder), *texts.earlier(folder)))
         settings.setting(
             name="Remove rackwright's settings from the GRUB menu",
-            target="our settings in GRUB's menu",
+            target="rackwright's settings in GRUB's menu",
             read=f"ls {ours} 2>/dev/null | grep -q . || echo none",
             want="none",
             write=f": >{texts.grub(folder)} && rm -f {' '.join(texts.earlier(folder))} && update-grub "

@@ -1,4 +1,4 @@
-"""What the kernel role claims of a node, from its live state and what its next boot will have."""
+"""Checks of the kernel role, from its live state and what its next boot will have."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _held(context: Context) -> str:
 def _runs(context: Context) -> str:
     chosen, found = _chosen(context), context.output("uname -r").strip()
     if found != chosen.release:
-        fail(f"{found} runs, declared is {chosen.release}: {_REBOOT}")
+        fail(f"the running kernel is {found}, not {chosen.release}: {_REBOOT}")
     return found
 
 
@@ -53,7 +53,7 @@ def _compare(context: Context, line: str, what: str, otherwise: str) -> str:
     declared, remove = arguments.declared(context.node, context.options), context.options.remove
     missing, unwanted = arguments.differences(line, declared, remove)
     wrong = [f"lacks {' '.join(missing)}"] if missing else []
-    wrong += [f"has {' '.join(unwanted)}, which is to be removed"] if unwanted else []
+    wrong += [f"has {' '.join(unwanted)}, which must not be set"] if unwanted else []
     if wrong:
         fail(f"{what} {' and '.join(wrong)}: {otherwise}")
     return " ".join((*declared, *(f"no {name}" for name in remove)))
@@ -105,7 +105,7 @@ def _kept_out(context: Context) -> str:
         fail(f"loaded: {', '.join(loaded)}: {_REBOOT}")
     for module in blacklist:
         if context.fact(Answer, modules.kept_out_read(module)) == "loaded":
-            fail(f"{module} is part of this kernel, and no setting of modprobe keeps it out")
+            fail(f"{module} is built into this kernel: modprobe cannot blacklist it")
     read = context.output("modprobe --showconfig").splitlines()
     lines = {modules.canonical(line.strip()) for line in read}
     for module in blacklist:
@@ -165,16 +165,16 @@ def _mitigations(context: Context) -> str:
         # those of firmware and of hardware stay; these two are software alone
         still = [n for n in ("meltdown", "spectre_v2") if found.get(n, "").startswith("Mitigation")]
         if still:
-            fail(f"{', '.join(still)} are mitigated, and `mitigations` is off: {_REBOOT}")
+            fail(f"{', '.join(still)} are mitigated, but `mitigations` is off: {_REBOOT}")
         return f"off; vulnerable: {', '.join(exposed) or 'none'}"
     if context.options.mitigations == "auto,nosmt":
         smt = [name for name, state in found.items() if "SMT vulnerable" in state]
         if smt:
-            fail(f"SMT leaves {', '.join(smt)} open, and `mitigations` is auto,nosmt: {_REBOOT}")
+            fail(f"SMT leaves {', '.join(smt)} open, but `mitigations` is auto,nosmt: {_REBOOT}")
     if "mitigations=off" in context.output("cat /proc/cmdline").split():
         fail("the kernel was started with mitigations=off, which is not declared")
     if exposed:
-        raise Warned(f"the kernel has no mitigation for {', '.join(exposed)}: look for newer microcode")
+        raise Warned(f"the kernel has no mitigation for {', '.join(exposed)}: install newer microcode")
     return f"{len(found)} vulnerabilities, none of them open"
 
 

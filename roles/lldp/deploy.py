@@ -1,4 +1,4 @@
-"""Brings a node to what the lldp role declares."""
+"""Applies the lldp role to a node."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rackwright.roles.lldp.options import LldpOptions
 
 @deploy("lldp")
 def lldp(options: LldpOptions) -> None:
-    """lldpd with its settings; firmware that would take its frames is turned off first."""
+    """lldpd with its settings; firmware agents that would consume its frames are disabled first."""
     site = site_of()
     packages.installed(name="Install lldpd", packages=names(site.node.family, "lldpd").packages)
     if options.firmware_agent == "off" and has(site.node.platform, Capability.HARDWARE):

@@ -1,4 +1,4 @@
-"""Brings a node to what the logs role declares."""
+"""Applies the logs role to a node."""
 
 from __future__ import annotations
 
@@ -71,10 +71,10 @@ def _write(contents: Mapping[str, str], mode: str = "644") -> None:
 
 
 def _leave(unit: str) -> None:
-    """A unit of others that the role has used before, for another store: only where our settings of it tell."""
+    """A packaged unit that the role used for another store, recognised by rackwright's drop-in."""
     drop_in = paths.drop_in(unit)
     settings.setting(
-        name=f"Leave {unit} alone",
+        name=f"Stop using {unit}",
         target=f"{unit} as the role logs had it",
         read=f"test -e {drop_in} && echo there || echo gone",
         want="gone",
@@ -83,7 +83,7 @@ def _leave(unit: str) -> None:
 
 
 def _run_none(*unwanted: str) -> None:
-    """Our own units of another store, or of the server where this node was it."""
+    """Rackwright's units for another store, or for the server where this node was it."""
     for unit in host.loop(unwanted):  # type: ignore[no-untyped-call]
         units.unit(name=f"Stop {unit}", unit=unit, running=False, enabled=False, disruptive=False)
 
@@ -252,7 +252,9 @@ def _opensearch(site: Site, options: LogsOptions) -> None:
     _set_up_search(site, options, store)
     unit = f"{paths.UNITS}/{paths.RSYSLOG_UNIT}"
     _write({unit: search_texts.rsyslog_unit(node)})
-    files.directory(name="Create the folder for rsyslog's queue", path=search_texts.RSYSLOG_FOLDER, mode="700")
+    files.directory(
+        name="Create the folder for rsyslog's queue", path=search_texts.RSYSLOG_FOLDER, mode="700"
+    )
     files.file(
         name="Write the log sender's settings",
         path=paths.RSYSLOG_CONF,

@@ -81,9 +81,11 @@ def _uploader_runs(context: CheckContext[LogsOptions]) -> str:
     if not state.enabled:
         fail(f"{paths.UPLOAD} is {state.file_state or 'not enabled'}: it does not start at boot")
     if state.active_state in ("activating", "failed"):
-        said = context.host.run("journalctl --quiet --no-pager --lines=3 --output=cat _COMM=systemd-journal")
-        why = last_line(str(said.stdout)) if said.rc == 0 else "its journal cannot be read"
-        fail(f"{paths.UPLOAD} is {state.active_state}; its last words: {why}")
+        printed = context.host.run(
+            "journalctl --quiet --no-pager --lines=3 --output=cat _COMM=systemd-journal"
+        )
+        why = last_line(str(printed.stdout)) if printed.rc == 0 else "its journal cannot be read"
+        fail(f"{paths.UPLOAD} is {state.active_state}; its last message: {why}")
     if not state.active:
         fail(f"{paths.UPLOAD} is {state.active_state}")
     return f"{paths.UPLOAD} is active and enabled"
@@ -95,7 +97,7 @@ def _marks(context: CheckContext[LogsOptions]) -> str:
 
 
 def _packaged_is_off(context: CheckContext[LogsOptions]) -> str:
-    why = "it takes lines from everyone where systemd was built without GnuTLS"
+    why = "it accepts lines from anyone where systemd was built without GnuTLS"
     return is_masked(context, paths.PACKAGED_SOCKET, why=why)
 
 
@@ -132,7 +134,7 @@ def _report(context: CheckContext[LogsOptions], host: TestinfraHost) -> Any:  # 
     try:
         return read_json_as(_AS_REPORT, text)
     except Refused as error:
-        raise Undetermined(f"the keeper's report is not used: {error}") from None
+        raise Undetermined(f"unusable report of the keeper: {error}") from None
 
 
 def _is_kept(context: CheckContext[LogsOptions]) -> str:

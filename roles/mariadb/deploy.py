@@ -1,4 +1,4 @@
-"""Brings a head to what the mariadb role declares."""
+"""Applies the mariadb role to a head."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ def mariadb(options: MariadbOptions) -> None:
     )
     folder = f"/etc/systemd/system/{software.unit}.d"
     if bind_address(site.cluster, site.node) == "127.0.0.1":
-        files.absent(name="Start MariaDB at boot without waiting for the network", path=f"{folder}/rackwright.conf")
+        files.absent(
+            name="Start MariaDB at boot without waiting for the network", path=f"{folder}/rackwright.conf"
+        )
     else:  # its unit starts before the network is up, and the address cannot be bound then
         files.directory(name="Create the folder for MariaDB's unit settings", path=folder)
         files.file(

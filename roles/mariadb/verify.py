@@ -1,4 +1,4 @@
-"""What the mariadb role claims of the head that it runs on."""
+"""Checks of the mariadb role."""
 
 from __future__ import annotations
 
@@ -122,8 +122,8 @@ def _login(context: CheckContext[MariadbOptions]) -> str:
     if result.rc != 0 and "Access denied" in result.stdout:
         fail("MariaDB refuses the user and password of slurmdbd.conf")
     if result.rc != 0:
-        said = (result.stderr.strip() or result.stdout.strip() or "nothing").splitlines()[-1]
-        raise Undetermined(f"logging in exited {result.rc} saying: {said}")
+        message = (result.stderr.strip() or result.stdout.strip() or "nothing").splitlines()[-1]
+        raise Undetermined(f"logging in exited {result.rc}: {message}")
     seen = set(result.stdout.split()) - {"information_schema"}
     if seen != {database}:
         fail(f"slurmdbd's user sees {', '.join(sorted(seen)) or 'no database'}, not {database} alone")

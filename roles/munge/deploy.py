@@ -1,4 +1,4 @@
-"""Brings a node to what the munge role declares."""
+"""Applies the munge role to a node."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rackwright.roles.munge.options import MungeOptions
 
 @deploy("munge")
 def munge(options: MungeOptions) -> None:
-    """The site's key, then munged: written first, so that the package starts it with the right one."""
+    """The site's key, then munged: the key comes first, so that the package starts munged with it."""
     site = site_of()
     software = names(site.node.family, "munge")
     key, daemon_options = software.paths["key"], software.paths["daemon_options"]
@@ -30,7 +30,7 @@ def munge(options: MungeOptions) -> None:
         system=True,
         create_home=False,
     )
-    # The modes munged insists on: nobody else may write above the key, and the socket's folder is /run's.
+    # The modes munged requires: only munge may write above the key; the socket's folder is in /run.
     files.directory(name="Create munge's folder", path="/etc/munge", mode="700", owner="munge", group="munge")
     files.directory(
         name="Create munge's state folder", path="/var/lib/munge", mode="711", owner="munge", group="munge"

@@ -1,4 +1,4 @@
-"""What the munge role claims of a node, and of every pair of nodes."""
+"""Checks of the munge role, and of every pair of nodes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rackwright.osfamily.names import names
 from rackwright.roles.munge.options import MungeOptions
 from rackwright.secrets.store import store_of
 
-# The credential is that of the user `nobody`, and only root may decode it: a process list shows it for a moment,
+# An unprivileged credential that only root may decode: a process list shows it for a moment,
 # where it is worth nothing.
 _ENCODE = "munge -n -U nobody -u root"
 _DECODE = "sh -c %s decode "

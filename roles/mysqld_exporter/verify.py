@@ -1,4 +1,4 @@
-"""What the mysqld_exporter role claims of the head that it runs on."""
+"""Checks of the mysqld_exporter role."""
 
 from __future__ import annotations
 

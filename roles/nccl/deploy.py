@@ -1,4 +1,4 @@
-"""Brings a node to what the nccl role declares."""
+"""Applies the nccl role to a node."""
 
 from __future__ import annotations
 

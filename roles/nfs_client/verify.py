@@ -1,4 +1,4 @@
-"""What the nfs_client role claims of a node."""
+"""Checks of the nfs_client role."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Brings a node to what the nfs_server role declares."""
+"""Applies the nfs_server role to a node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Brings a node to what the node_exporter role declares."""
+"""Applies the node_exporter role to a node."""
 
 from __future__ import annotations
 

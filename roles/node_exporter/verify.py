@@ -1,4 +1,4 @@
-"""What the node_exporter role claims of a node."""
+"""Checks of the node_exporter role."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Brings a node to what the nvidia_container_toolkit role declares."""
+"""Applies the nvidia_container_toolkit role to a node."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _containerd(options: NvidiaContainerToolkitOptions) -> None:
 
 
 def _spec(version: str) -> None:
-    """The toolkit's own units where it has them, else one of ours; and the spec itself, now."""
+    """The toolkit's own units where it has them, otherwise one of rackwright's; and the spec itself, now."""
     if at_least(version, _REFRESH_FROM):
         service = _REFRESH[1]
         units.unit(name="Renew the CDI spec with the driver", unit=_REFRESH[0])

@@ -1,4 +1,4 @@
-"""What the nvidia_container_toolkit role claims of a node."""
+"""Checks of the nvidia_container_toolkit role."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _version(context: CheckContext[NvidiaContainerToolkitOptions]) -> str:
     if found is None:
         raise Undetermined(f"nvidia-ctk reports no version: {output.strip()[:80]!r}")
     if found[1] != locked:
-        fail(f"nvidia-ctk is {found[1]}, the lock has {locked}")
+        fail(f"nvidia-ctk is {found[1]}, not the locked {locked}")
     return found[1]
 
 

@@ -1,4 +1,4 @@
-"""Brings a node to what the nvidia_driver role declares."""
+"""Applies the nvidia_driver role to a node."""
 
 from __future__ import annotations
 

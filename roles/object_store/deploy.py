@@ -1,4 +1,4 @@
-"""Brings a node to what the object_store role declares."""
+"""Applies the object_store role to a node."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def object_store(options: ObjectStoreOptions) -> None:
         )
     there: str | None = host.get_fact(Answer, read=texts.of_ours())
     for name in host.loop(texts.leftovers(there, options)):  # type: ignore[no-untyped-call]
-        # by a command of its own: a plan would show the text of a file that is removed, and it holds keys
+        # by a separate command: a plan shows the text of a removed file, and this one holds keys
         settings.setting(
             name=f"Remove {name}, no longer declared",
             target=f"{name}.service",

@@ -1,4 +1,4 @@
-"""Brings a node to what the opensm role declares."""
+"""Applies the opensm role to a node."""
 
 from __future__ import annotations
 

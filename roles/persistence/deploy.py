@@ -1,4 +1,4 @@
-"""Brings a node to what the persistence role declares."""
+"""Applies the persistence role to a node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the persistence role claims of a node."""
+"""Checks of the persistence role."""
 
 from __future__ import annotations
 

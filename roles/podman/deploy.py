@@ -1,4 +1,4 @@
-"""Brings a node to what the podman role declares."""
+"""Applies the podman role to a node."""
 
 from __future__ import annotations
 

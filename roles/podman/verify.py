@@ -1,4 +1,4 @@
-"""What the podman role claims of a node."""
+"""Checks of the podman role."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _mirror(context: CheckContext[PodmanOptions]) -> str:
     mirrors = (entry or {}).get("Mirrors") or []
     found = [mirror.get("Location") for mirror in mirrors]
     same(found, [] if wanted is None else [wanted], "podman's mirror of docker.io")
-    return f"docker.io by way of {wanted}" if wanted else "no mirror, as declared"
+    return f"docker.io through {wanted}" if wanted else "no mirror, as declared"
 
 
 def _subids(context: CheckContext[PodmanOptions]) -> str:

@@ -1,4 +1,4 @@
-"""Brings a head to what the prometheus role declares."""
+"""Applies the prometheus role to a head."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Brings a node to what the proxy role declares."""
+"""Applies the proxy role to a node."""
 
 from __future__ import annotations
 

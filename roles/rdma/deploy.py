@@ -1,4 +1,4 @@
-"""Brings a node to what the rdma role declares, as far as its platform has it."""
+"""Applies the rdma role to a node, as far as its platform has it."""
 
 from __future__ import annotations
 
@@ -131,14 +131,14 @@ def _modules(modules: tuple[str, ...]) -> None:
 
 def _no_module(module: str) -> str:
     return (
-        f"this kernel has no {module}: Ubuntu keeps it in linux-modules-extra-KERNEL, and cloud kernels leave it out; "
+        f"this kernel lacks {module}: Ubuntu ships it in linux-modules-extra-KERNEL, and cloud kernels omit it; "
         "name the package in kernel.packages, or install a general kernel"
     )
 
 
 def _no_interface(hca: Hca) -> str:
     return (
-        f"there is no interface {hca.netdev} to make {hca.name} of: `ip -br link` lists those that are; name the right one "
+        f"the interface {hca.netdev} of {hca.name} does not exist: find the right one with `ip -br link` and set it "
         f"as rdma.devices.{hca.name}.netdev"
     )
 
@@ -156,7 +156,7 @@ def _soft_devices(options: RdmaOptions, hcas: tuple[Hca, ...]) -> None:
         assert hca.netdev is not None, hca.name  # refused by `problems`
         unit = texts.soft_unit(hca.name)
         path = f"{texts.UNITS}/{unit}"
-        settings.setting(  # systemd would say that a dependency failed
+        settings.setting(  # systemd would only report a failed dependency
             name=f"Find the interface of {hca.name}",
             target=f"interface {hca.netdev}",
             read=f"{texts.there(hca.netdev)} && echo there",

@@ -1,4 +1,4 @@
-"""Brings the primary head to what the registry_cache role declares."""
+"""Applies the registry_cache role to the primary head."""
 
 from __future__ import annotations
 

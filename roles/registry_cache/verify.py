@@ -1,4 +1,4 @@
-"""What the registry_cache role claims of the primary head, and of every node that pulls."""
+"""Checks of the registry_cache role, and of every node that pulls."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _status(host: TestinfraHost, url: str, ca: str | None) -> str:
     if result.rc in _REFUSED:
         fail(f"{url}/v2/ does not answer (curl exited {result.rc})")
     if result.rc != 0:
-        raise Undetermined(f"cannot ask {url}/v2/: {result.stderr.strip() or f'curl exited {result.rc}'}")
+        raise Undetermined(f"cannot query {url}/v2/: {result.stderr.strip() or f'curl exited {result.rc}'}")
     return str(result.stdout).strip()
 
 

@@ -1,4 +1,4 @@
-"""Brings a node to what the roce role declares."""
+"""Applies the roce role to a node."""
 
 from __future__ import annotations
 
@@ -19,9 +19,7 @@ def roce(options: RoceOptions) -> None:
     site = site_of()
     cards = options.cards(site.cluster, site.node)
     if cards and options.backend == "dcb":  # mlnx_qos comes with DOCA-OFED, which the role rdma installs
-        packages.installed(
-            name="Install the NIC tools", packages=names(site.node.family, "dcb").packages
-        )
+        packages.installed(name="Install the NIC tools", packages=names(site.node.family, "dcb").packages)
     if cards:
         for folder in ("/etc/rackwright", "/usr/local/libexec"):
             files.directory(name=f"Create {folder}", path=folder)

@@ -1,4 +1,4 @@
-"""Brings a node to what the scratch role declares."""
+"""Applies the scratch role to a node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Brings a node to what the site_ca role declares."""
+"""Applies the site_ca role to a node."""
 
 from __future__ import annotations
 

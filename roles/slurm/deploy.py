@@ -1,4 +1,4 @@
-"""Brings a node to what the slurm role declares."""
+"""Applies the slurm role to a node."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def slurm(options: SlurmOptions) -> None:
     if placement.runs_slurmdbd(site.node, options):
         _slurmdbd(site, options)
     elif site.node.holds(NodeRole.HEAD):
-        # declared on another head now: one too many would sum up usage twice
+        # declared on another head now: a second one would sum up usage twice
         units.unit(name="Stop slurmdbd", unit="slurmdbd.service", running=False, enabled=False)
     if placement.declares_records(site.cluster, site.node, options):
         _records(site, options)
@@ -67,8 +67,8 @@ def slurm(options: SlurmOptions) -> None:
     elif site.node.holds(NodeRole.HEAD):
         units.unit(name="Stop slurmctld", unit="slurmctld.service", running=False, enabled=False)
         _standby(site.node, options)
-    if site.node.primary:  # where slurmctld now runs, wherever slurmdbd does
-        _entities(site, options, "Declare the limits on what slurmctld counts", counted=True)
+    if site.node.primary:  # on slurmctld's node, which need not be slurmdbd's
+        _entities(site, options, "Update the limits on resources that slurmctld counts", counted=True)
     if placement.runs_slurmd(site.node):
         _slurmd(site, options)
     if placement.adopts_logins(site.node, options):
@@ -138,7 +138,9 @@ def _slurmdbd(site: Site, options: SlurmOptions) -> None:
     conf = f"{ETC}/slurmdbd.conf"
     password = site.secret(options.accounting.storage_password).reveal()
     if "#" in password or password != password.strip():  # slurmdbd.conf(5): the rest would be a comment
-        raise DeployError(f"the secret {options.accounting.storage_password} has a `#` or blanks around it")
+        raise DeployError(
+            f"the secret {options.accounting.storage_password} contains `#` or begins or ends with a blank"
+        )
     if (archive := options.accounting.archived.get("ArchiveDir")) is not None:
         files.directory(
             name="Create the folder for archived accounting records",
@@ -161,8 +163,8 @@ def _slurmdbd(site: Site, options: SlurmOptions) -> None:
 
 
 def _records(site: Site, options: SlurmOptions) -> None:
-    # Before slurmctld: it refuses a partition whose QOS it has never heard of.
-    _entities(site, options, "Declare accounts, users and QOS", counted=False)
+    # Before slurmctld: it refuses a partition with an unknown QOS.
+    _entities(site, options, "Update accounts, users and QOS", counted=False)
 
 
 def _entities(site: Site, options: SlurmOptions, name: str, *, counted: bool) -> None:
@@ -251,7 +253,7 @@ def _slurmd(site: Site, options: SlurmOptions) -> None:
     gpus = layout.simulated_gpus(site.node)
     if gpus:
         conf = "/etc/tmpfiles.d/rackwright-gpus.conf"
-        files.file(name="Declare simulated GPUs", path=conf, content=texts.simulated_gpus_conf(gpus))
+        files.file(name="Write the simulated GPUs", path=conf, content=texts.simulated_gpus_conf(gpus))
         settings.setting(
             name="Create simulated GPUs",
             target="simulated GPUs",
@@ -284,7 +286,7 @@ def _rotate(site: Site, options: SlurmOptions, daemon: str) -> None:
 
 
 def _adopt_logins(site: Site, options: SlurmOptions) -> None:
-    # Who may always come in is written before anybody is kept out.
+    # The exceptions are written before logins are restricted.
     files.file(
         name="Write the list of users who may log in without a job",
         path="/etc/security/access-slurm.conf",

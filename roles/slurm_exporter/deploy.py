@@ -1,4 +1,4 @@
-"""Brings a head to what the slurm_exporter role declares."""
+"""Applies the slurm_exporter role to a head."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Brings a head to what the snmp_exporter role declares."""
+"""Applies the snmp_exporter role to a head."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Brings a node to what the spectrum_x role declares."""
+"""Applies the spectrum_x role to a node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the spectrum_x role claims of a node: registers, firmware parameters and the congestion control as declared."""
+"""Checks of the spectrum_x role: registers, firmware parameters and the congestion control as declared."""
 
 from __future__ import annotations
 

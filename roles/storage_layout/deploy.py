@@ -1,4 +1,4 @@
-"""Brings a node to what the storage_layout role declares."""
+"""Applies the storage_layout role to a node."""
 
 from __future__ import annotations
 

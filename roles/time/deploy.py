@@ -1,4 +1,4 @@
-"""Brings a node to what the time role declares."""
+"""Applies the time role to a node."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rackwright.roles.time.options import TimeOptions
 
 @deploy("time")
 def time(options: TimeOptions) -> None:
-    """chrony: the primary head serves, everyone else follows it."""
+    """chrony: the primary head serves time, all other nodes follow it."""
     site = site_of()
     chrony = names(site.node.family, "chrony")
     unit = chrony.unit or ""
@@ -35,7 +35,7 @@ def time(options: TimeOptions) -> None:
             path=drop_in,
             content=render("time/without-clock.conf.j2"),
         )
-        # systemd 252 does not look into a folder made after it last looked, and does not say so
+        # systemd 252 ignores a folder created after its last reload and does not report it
         # either: NeedDaemonReload stays "no" and the unit is skipped (seen on Debian 12)
         settings.setting(
             name="Reload systemd",

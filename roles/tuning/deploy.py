@@ -1,4 +1,4 @@
-"""Brings a node to what the tuning role declares, as far as its platform has it."""
+"""Applies the tuning role to a node, as far as its platform has it."""
 
 from __future__ import annotations
 

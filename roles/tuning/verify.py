@@ -1,4 +1,4 @@
-"""What the tuning role claims of a node, read from the running system and not from the files it wrote."""
+"""Checks of the tuning role, read from the running system and not from the files it wrote."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def _hugepages(context: CheckContext[TuningOptions]) -> str:
     if found is None:
         raise Undetermined(f"{_HUGEPAGES} has no selected value")
     if found != context.options.transparent_hugepages:
-        fail(f"transparent huge pages: {found}, not {context.options.transparent_hugepages}")
+        fail(f"transparent huge pages are {found}, not {context.options.transparent_hugepages}")
     return f"transparent huge pages: {found}"
 
 
@@ -171,11 +171,11 @@ def _governor(context: CheckContext[TuningOptions]) -> str:
 def _tuned(context: CheckContext[TuningOptions]) -> str:
     active = context.output("tuned-adm active")
     if "Current active profile: rackwright" not in active.splitlines():
-        fail(active.strip().splitlines()[0] if active.strip() else "tuned names no active profile")
+        fail(active.strip().splitlines()[0] if active.strip() else "tuned reports no active profile")
     result = context.host.run("tuned-adm verify")
     if result.rc != 0:
         fail("tuned-adm verify finds settings changed since the profile was applied")
-    return "profile rackwright is active, and nothing was changed since"
+    return "profile rackwright is active, unchanged since"
 
 
 def _no_swap(context: CheckContext[TuningOptions]) -> str:

@@ -1,4 +1,4 @@
-"""What the weka_client role claims of a node: the agent, its version and container, the module, and each mount."""
+"""Checks of the weka_client role: the agent, its version and container, the module, and each mount."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ def _version(context: Context) -> str:
 def _cgroups(context: Context) -> str:
     found = _status(context)
     if found.cgroups != "none":
-        fail(f"the cgroups mode is {found.cgroups}, not none: it hides cores from hwloc, and so from Slurm")
+        fail(f"the cgroups mode is {found.cgroups}, not none: it hides cores from hwloc and Slurm")
     return "none"
 
 
 def _container(context: Context) -> str:
     running, of = _status(context).containers
     if of == 0:
-        fail("there is no client container: nothing is mounted, or the node has not joined the cluster")
+        fail("no client container exists: nothing is mounted, or the node has not joined the cluster")
     if running != of:
-        fail(f"{running} of {of} containers run: `weka local ps` names them")
-    return f"{running} of {of} containers run"
+        fail(f"only {running} of {of} containers are running: see `weka local ps`")
+    return f"{running} of {of} containers are running"
 
 
 def _token(context: Context) -> str:

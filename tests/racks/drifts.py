@@ -1,4 +1,4 @@
-"""Things people do to nodes by hand, and what a plan has to say about each of them."""
+"""Manual changes to nodes, and what a plan must show for each of them."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ FILES_AND_PEOPLE = (
     Drift("worker1", "ln -sf /dev/null /etc/cloud/cloud.cfg.d/99-rackwright.cfg", "base",
           "Keep cloud-init from renaming the node", "/etc/cloud/cloud.cfg.d/99-rackwright.cfg",
           ("link to /dev/null -> file 644 root:root",)),
-    Drift("worker1", "hostname somebody-else", "base", "Set the hostname", "hostname",
-          ("somebody-else -> worker1",)),
+    Drift("worker1", "hostname intruder", "base", "Set the hostname", "hostname",
+          ("intruder -> worker1",)),
     Drift("head1", "usermod -s /bin/sh ada", "access", "Create user ada", "ada", ("shell /bin/sh -> shell /bin/bash",)),
     Drift("worker1", "groupmod -g 3999 ada", "access", "Create group ada", "ada", ("gid 3999 -> gid 3000",)),
     Drift("worker2", "userdel bob; ! getent group bob || groupdel bob", "access", "Create group bob", "bob",
@@ -124,7 +124,7 @@ DAEMONS_AND_KERNEL = (
           "/var/spool/slurmd", ("directory 755 daemon:root -> directory 755 root:root",)),
 )  # fmt: skip
 
-_RECORDS = ("head1", "slurm", "Declare accounts, users and QOS")
+_RECORDS = ("head1", "slurm", "Update accounts, users and QOS")
 RECORDS = tuple(
     Drift(_RECORDS[0], f"sacctmgr -iQ {by_hand}", _RECORDS[1], _RECORDS[2], target, says)
     for by_hand, target, says in (

@@ -19,7 +19,7 @@ from tests.racks.site import Site, changed_by, operations
 
 @dataclass(frozen=True)
 class Seed:
-    """A drift, in words, and the kind of change by which it must be told."""
+    """A drift, a description of it, and the kind of change that must report it."""
 
     what: str
     kind: Kind
@@ -32,7 +32,7 @@ def _seed(
     return Seed(what, kind, Drift(node, by_hand, role, name, target, (), then))
 
 
-_BOOKS = ("slurm", "Declare accounts, users and QOS")
+_RECORDS = ("slurm", "Update accounts, users and QOS")
 _CHRONY = "/etc/chrony/chrony.conf"
 _SUDOERS = "/etc/sudoers.d/90-rackwright"
 _LIMITS = "/etc/security/limits.d/90-rackwright.conf"
@@ -42,20 +42,20 @@ _SYSTEM = "/etc/systemd/system.conf.d/90-rackwright.conf"
 SEEDS = (
     # The head
     _seed("head1", "file", "content", "echo '10.9.9.9 x' >>/etc/hosts", "base", "Write /etc/hosts", "/etc/hosts"),
-    _seed("head1", "slurm", "Slurm QOS", "sacctmgr -iQ modify qos where name=urgent set priority=5", *_BOOKS,
+    _seed("head1", "slurm", "Slurm QOS", "sacctmgr -iQ modify qos where name=urgent set priority=5", *_RECORDS,
           "qos urgent"),
     _seed("head1", "file", "owner", f"chown daemon {_CHRONY}", "time", "Write chrony's configuration", _CHRONY),
-    _seed("head1", "slurm", "Slurm account", "sacctmgr -iQ add account rogue", *_BOOKS, "account rogue"),
+    _seed("head1", "slurm", "Slurm account", "sacctmgr -iQ add account rogue", *_RECORDS, "account rogue"),
     _seed("head1", "package", "package removed", "apt-get -qq purge jq >/dev/null", "base",
           "Install the base packages", "jq"),
     _seed("head1", "slurm", "Slurm association", "sacctmgr -iQ remove user where name=ada account=research",
-          *_BOOKS, "user ada in research"),
+          *_RECORDS, "user ada in research"),
     _seed("head1", "unit", "unit stopped", "systemctl stop chrony", "time", "Start chronyd", "chrony.service"),
     _seed("head1", "database", "database rights", "mariadb -e 'GRANT SELECT ON mysql.* TO slurm@localhost'",
           "mariadb", "Create slurmdbd's database and user", "rights of database user slurm@localhost"),
     _seed("head1", "user", "user's shell", "usermod -s /bin/sh ada", "access", "Create user ada", "ada"),
     _seed("head1", "slurm", "Slurm fair share",
-          "sacctmgr -iQ modify account where name=teaching set fairshare=7", *_BOOKS, "account teaching"),
+          "sacctmgr -iQ modify account where name=teaching set fairshare=7", *_RECORDS, "account teaching"),
     # The first worker
     _seed("worker1", "file", "mode", "chmod -x /etc/slurm/prolog.sh", "slurm", "Write the runner of prolog scripts",
           "/etc/slurm/prolog.sh"),
@@ -92,7 +92,7 @@ SEEDS = (
           "Create the folder for SPANK plugins", "/etc/slurm/plugstack.conf.d"),
     _seed("worker2", "directory", "module added", f"touch {_MODULES}/rackwright/json.py", "health",
           "Write the modules of the health check", _MODULES),
-    _seed("worker2", "setting", "hostname", "hostname somebody-else", "base", "Set the hostname", "hostname"),
+    _seed("worker2", "setting", "hostname", "hostname intruder", "base", "Set the hostname", "hostname"),
     _seed("worker2", "file", "file that should not be", "printf 'SwitchName=no\\n' >/etc/slurm/topology.conf", "slurm",
           "Remove /etc/slurm/topology.conf", "/etc/slurm/topology.conf", "Start slurmd with its settings"),
     _seed("worker2", "setting", "account closed", "usermod -e 1 ada", "access", "Unlock the account of ada",

@@ -140,7 +140,7 @@ def test_without_the_directory_known_users_log_in_and_none_waits_long(site: Site
 
 
 def test_the_first_lookup_waits_no_longer_than_declared(site: Site):
-    """On a node whose SSSD has just started, has nothing cached, and finds servers that say nothing."""
+    """On a node whose SSSD has just started, has nothing cached, and finds silent servers."""
     with directory.hanging(site):
         site.on(
             "worker2",

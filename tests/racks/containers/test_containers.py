@@ -37,7 +37,7 @@ def test_docker_runs_a_container_with_the_declared_limits(site: Site, image: Tra
 
 
 def test_an_image_travels_through_the_cache(image: Travelled):
-    """Pushed to the site's registry by one name, pulled as an image of docker.io by way of the mirror."""
+    """Pushed to the site's registry by one name, pulled as an image of docker.io through the mirror."""
     assert image == Travelled(
         in_site_registry=["library/shell"],
         in_cache_before=[],

@@ -20,7 +20,7 @@ from tests.racks.site import Site, operations
 pytestmark = [pytest.mark.lab, pytest.mark.proof]
 
 WARNED = {(node, "health", "the node acts on what its health check finds") for node in WORKERS}
-"""The example's nodes only observe at first, and verify says so."""
+"""The example's nodes only observe at first, and verify reports it."""
 OUT_OF_SCOPE = {
     ("cuda", "the loaded driver can run the toolkit"),
     ("gdrcopy", "gdrdrv is loaded at the declared version"),

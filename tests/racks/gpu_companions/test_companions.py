@@ -55,7 +55,10 @@ GPU1 = {
         "PASS",
         f"both are {DRIVER}",
     ),
-    ("fabricmanager", "Fabric Manager is running"): ("PASS", "nvidia-fabricmanager.service is active and enabled"),
+    ("fabricmanager", "Fabric Manager is running"): (
+        "PASS",
+        "nvidia-fabricmanager.service is active and enabled",
+    ),
     ("fabricmanager", "every GPU has joined the NVLink fabric"): ("PASS", "8 GPUs: Completed, Success"),
     ("mig", "every GPU is partitioned as declared"): ("PASS", "8 GPUs: 3g.40gb 3g.40gb"),
     ("nvidia_container_toolkit", "the CDI spec lists the declared GPUs"): (
@@ -95,7 +98,7 @@ def test_what_is_locked_is_applied_and_a_second_apply_is_empty(site: Site):
     assert "nothing to change on 2 of 2 nodes" in site.apply().out
     held = site.on("gpu1", "apt-mark showhold").split()
     assert {"nvidia-fabricmanager", "libnvidia-nscq", "gdrdrv-dkms", "nvidia-container-toolkit"} <= {*held}
-    # the package's own configuration gave way, and is no conffile question either
+    # the package's own configuration was replaced, without a conffile prompt
     assert "LOG_LEVEL=3" in site.on("gpu1", "cat /usr/share/nvidia/nvswitch/fabricmanager.cfg")
     assert "10.118.0.11" in site.on("gb1", "cat /etc/nvidia-imex/nodes_config.cfg")
     assert site.on("gpu1", "systemctl is-enabled nvidia-imex 2>/dev/null || :").strip() in ("", "not-found")
@@ -127,7 +130,7 @@ def test_drift_of_a_hold_a_version_and_a_file_is_found_and_repaired(site: Site):
             "FAIL",
             f"datacenter-gpu-manager-4-core is {older}, not 1:{DCGM}-1",
         ),
-        ("gb1", "dcgm", "dcgmi has the locked version"): ("FAIL", f"dcgmi is 4.5.2, the lock has {DCGM}"),
+        ("gb1", "dcgm", "dcgmi has the locked version"): ("FAIL", f"dcgmi is 4.5.2, not the locked {DCGM}"),
     }
     planned = site.apply().out
     assert f"~ package nvidia-fabricmanager ({REVISION}, not held -> {REVISION}, held)" in planned

@@ -22,7 +22,7 @@ _STATE = f"sha256sum {KEY}; stat -c '%a %U' {KEY}"
 
 
 def _as(user: str, command: str) -> str:
-    """Shell: a command as a user, with its exit status; root may be any user of its own node."""
+    """Shell: a command as a user, with its exit status; root may become any user of its node."""
     return f"runuser -u {user} -- {command} 2>&1 </dev/null && echo status 0 || echo status $?"
 
 

@@ -93,10 +93,10 @@ def test_names_of_the_cluster_and_of_the_site_resolve_everywhere(site: Site):
         assert site.on(node, RESOLVED.format("head2.lab.test")).strip() == "10.96.0.20"
         assert site.on(node, RESOLVED.format("worker1")).strip() == "10.96.0.30"
         assert site.on(node, RESOLVED.format("example.com")).strip() == "192.0.2.80"
-        assert site.on(node, RESOLVED.format("nobody.lab.test")).strip() == ""
+        assert site.on(node, RESOLVED.format("unknown.lab.test")).strip() == ""
 
 
-def test_a_resolver_that_is_down_is_named_and_delays_nobody(site: Site):
+def test_a_resolver_that_is_down_is_named_and_delays_no_lookup(site: Site):
     site.on("head1", "systemctl stop unbound.service")
     began = "date +%s%N; "
     printed = site.on("worker1", f"{began}{RESOLVED.format('head2.lab.test')}; {began}").split()

@@ -300,7 +300,7 @@ class _Namespace:
 
 
 def _tag_of_arp(wire: socket.socket) -> int | None:
-    """The VLAN of the first ARP request for an address that nobody has."""
+    """The VLAN of the first ARP request for an unused address."""
     wanted = socket.inet_aton("10.90.0.99")
     end = time.monotonic() + 120
     while time.monotonic() < end:

@@ -172,7 +172,7 @@ def _nothing_is_erased_by_mistake(site: Site) -> None:
     refused = typed(site, SPARE, meanwhile=lambda: None)
     assert f"'{SPARE}' is not the serial of" in refused.err
     assert [content(site, serial) for serial in (USED, SPARE)] == ["precious", "kept"]
-    # and by its own serial, whatever its name is by now
+    # and by its own serial, under any name
     apply(site, "--erase", USED)
     assert content(site, SPARE) == "kept"
     site.plan(0, full=True)

@@ -22,7 +22,7 @@ from tests.racks.snapshot import Snapshot
 pytestmark = pytest.mark.lab
 
 _LOST_SECONDS = 900
-"""A connection that went silent is given up 60 s after something was sent that nobody answers."""
+"""A silent connection is given up 60 s after an unanswered message."""
 
 
 def _are_lost(ran: Ran, *nodes: str) -> None:
@@ -31,7 +31,7 @@ def _are_lost(ran: Ran, *nodes: str) -> None:
     assert f"apply: {2 - len(nodes)} of 2 nodes are as declared; not: {','.join(nodes)}" in ran.out
 
 
-def test_an_installation_of_somebody_else_is_waited_for(site: Site, baseline: dict[str, Snapshot]):
+def test_a_foreign_installation_is_waited_for(site: Site, baseline: dict[str, Snapshot]):
     """And sshd may be restarted meanwhile: connections that stand are not its main process's."""
     with installing(site, "worker1") as running:
         site.on("worker1", "systemctl restart ssh")
@@ -123,7 +123,7 @@ def _boot_of(site: Site, node: str) -> str:
 
 @pytest.mark.proof
 def test_a_node_reboots_and_another_s_network_goes_for_ever(site: Site, baseline: dict[str, Snapshot]):
-    """Nobody says that a node behind a dead cable is gone: its silence is noticed, and no wait is longer."""
+    """Nothing reports a node behind a dead cable as gone: its silence is noticed, and no wait is longer."""
     boot = _boot_of(site, "head1")
     with installing(site, "head1", "worker1") as running:
         began = time.monotonic()
@@ -181,7 +181,7 @@ def test_ctrl_c_does_not_wait_for_a_node_that_hangs(
     converges(site, baseline)
 
 
-def test_a_node_without_python_is_answered_and_told(site: Site, baseline: dict[str, Snapshot]):
+def test_a_node_without_python_is_answered_and_reported(site: Site, baseline: dict[str, Snapshot]):
     note = "no python3 on the node: answered by plain executions"
     site.on("worker1", "mv /usr/bin/python3 /usr/bin/python3.away; rm /etc/timezone")
     try:
@@ -189,9 +189,9 @@ def test_a_node_without_python_is_answered_and_told(site: Site, baseline: dict[s
         assert f"\nworker1: {note}\n" in drifted
         assert drifted.count(note) == 1
         site.apply(0)
-        (_, told) = site.cli("drift", str(site.file), "--json", expect=0).json()["nodes"]
-        assert (told["state"], told["note"]) == ("in sync", note)
-        assert told["evaluated"] > 0
+        (_, reported) = site.cli("drift", str(site.file), "--json", expect=0).json()["nodes"]
+        assert (reported["state"], reported["note"]) == ("in sync", note)
+        assert reported["evaluated"] > 0
     finally:
         site.on("worker1", "mv /usr/bin/python3.away /usr/bin/python3")
     converges(site, baseline)

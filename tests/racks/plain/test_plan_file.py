@@ -43,7 +43,9 @@ def test_it_says_all_that_will_happen_and_that_happens(site: Site, reviewed: Pat
     (_, mine) = plan["nodes"]
     by_name = {operation["name"]: operation for operation in mine["operations"]}
     written = by_name["Write journald's settings"]
-    assert written["gates"] == ["tuning: Run journald with its settings (systemd-journald.service restarted)"]
+    assert written["gates"] == [
+        "tuning: Start journald with its settings (systemd-journald.service restarted)"
+    ]
     assert any("mv -fT" in command for command in written["commands"])
     (restarted,) = by_name["Start journald with its settings"]["changes"]
     assert (restarted["after"], restarted["because"]) == (

@@ -37,7 +37,7 @@ END
 chmod 755 /run/kept/failing
 mount --bind /run/kept/failing /usr/bin/systemctl
 """
-"""munged cannot be restarted on this node; whatever else is asked of systemctl works."""
+"""munged cannot be restarted on this node; all other systemctl commands work."""
 _SEEN: set[str] = set()
 """Every value that a secret of this rack has had."""
 

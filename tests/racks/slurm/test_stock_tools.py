@@ -51,7 +51,7 @@ def test_groups_and_data_in_pyinfras_inventory(rack: Site):
 
 
 def test_the_checks_under_plain_pytest(rack: Site):
-    """As the plugin's own docstring says, from a place that reaches the nodes."""
+    """As in the plugin's docstring, from a place that reaches the nodes."""
     lab = rack.folder / ".lab"
     config = rack.folder / "ssh_config"
     config.write_text(

@@ -18,7 +18,7 @@ _GONE = "/etc/systemd/system/spare.mount.d/gone.conf"
 
 
 def failed(site: Site, role: str, *nodes: str) -> dict[str, str]:
-    """What verify says of the checks of a role that fail, by check."""
+    """Evidence of a role's failing checks, by check."""
     found = results(site, None, "--role", role, "--limit", ",".join(nodes))
     return {one["check"]: one["evidence"] for one in found.get("FAIL", [])}
 

@@ -32,13 +32,13 @@ USER = {"name": "ada", "uid": 3000}
         (
             {"users": [{"name": "Ada", "uid": 3000}]},
             (
-                "'Ada' is not a user name: it starts with a lower-case letter or underscore and goes on with "
+                "'Ada' is not a user name: it starts with a lower-case letter or underscore and continues with "
                 "lower-case letters, digits, '_' or '-', 31 characters at most."
             ),
         ),
         (
             {"users": [{"name": "root", "uid": 3000}]},
-            "root is not an admin user: it never logs in; give a person `sudo: true`.",
+            "root is not an admin user: it cannot log in; declare a user with `sudo: true`.",
         ),
         ({"users": [{"name": "ada", "uid": 0}]}, "Input should be greater than or equal to 1000"),
         ({"users": [{"name": "ada"}]}, "Field required"),
@@ -160,7 +160,7 @@ def test_known_hosts_reads_plain_and_hashed_names_and_leaves_out_revoked_keys():
     assert [key.kind for key in known.keys("10.9.0.10")] == ["ssh-ed25519"]
     assert [key.kind for key in known.keys("10.9.0.11")] == ["ecdsa-sha2-nistp256"]  # the other is revoked
     assert [key.key[-8:] for key in known.keys("10.9.0.12")] == ["KOYLRi3Y"]  # stands there hashed
-    assert known.keys("gpu1.test.example") == ()  # @cert-authority is no key of a host
+    assert known.keys("gpu1.test.example") == ()  # @cert-authority is not a host key
     assert known.keys("10.9.0.99") == ()
 
 
@@ -192,7 +192,7 @@ def test_with_another_port_names_are_known_both_ways():
     assert known_hosts.without_key(cluster) == ("head1", "gpu1", "gpu2")  # the file knows port 22 only
 
 
-def test_a_missing_host_key_is_named_and_stops_nobody(tmp_path):
+def test_a_missing_host_key_is_named_and_stops_nothing(tmp_path):
     cluster = access_site(ssh=Ssh(user="admin", known_hosts=tmp_path / "none"))
     assert known_hosts.ssh_known_hosts(cluster) == expected("access/known_hosts-unknown")
 
@@ -226,7 +226,7 @@ def test_the_other_whole_files():
     assert known_hosts.shosts_equiv(cluster, worker(cluster)) == expected("access/shosts.equiv")
 
 
-def test_nobody_is_let_in_by_a_node_that_is_easier_to_break_into():
+def test_no_user_gets_in_from_a_node_that_is_easier_to_break_into():
     """(target, source): whether the target takes host-based logins from the source."""
     made = {
         name: worker(access_site()).model_copy(

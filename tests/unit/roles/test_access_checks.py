@@ -190,7 +190,7 @@ FAILURES = [
         {"visudo -c": (1, "", "/etc/sudoers.d/x:1:5: syntax error\n")},
         "visudo reports an error: /etc/sudoers.d/x:1:5: syntax error",
     ),
-    (RIGHTS, {"env LC_ALL=C sudo -l -U bob": SUDO_ADA}, "bob may become root, and is declared without sudo"),
+    (RIGHTS, {"env LC_ALL=C sudo -l -U bob": SUDO_ADA}, "bob may become root, but is declared without sudo"),
     (
         RIGHTS,
         {"env LC_ALL=C sudo -l -U admin": "User admin is not allowed to run sudo on gpu1.\n"},
@@ -219,36 +219,36 @@ FAILURES = [
         {_login("nobody", "10.9.0.12"): (255, "", "Host key verification failed.\n")},
         "nobody cannot log in to 10.9.0.12 without a prompt: Host key verification failed.",
     ),
-    (NODE_TO_NODE, {_login("nobody", "gpu2"): "gpu1\n"}, "nobody asked for gpu2 and reached gpu1"),
+    (NODE_TO_NODE, {_login("nobody", "gpu2"): "gpu1\n"}, "nobody logged in to gpu2 but reached gpu1"),
     (
         PRIVILEGED,
         {_login("root", "gpu2"): "gpu2\n"},
-        "root logs in to gpu2 because root of this node vouches for the user",
+        "root logs in to gpu2 by a host-based login from this node",
     ),
     (
         PRIVILEGED,
         {_login("admin", "head1"): "head1\n"},
-        "admin logs in to head1 because root of this node vouches for the user",
+        "admin logs in to head1 by a host-based login from this node",
     ),
     (
         NO_WAY_UP,
         {_login("nobody", "head1"): NO_SHELL},
-        "nobody logs in to head1 because root of this node vouches for the user",
+        "nobody logs in to head1 by a host-based login from this node",
     ),
     (
         NO_WAY_UP,
         {_login("nobody", "head1"): (255, "", "Connection closed by 10.9.0.10 port 22\n")},
-        "nobody logs in to head1 because root of this node vouches for the user",
+        "nobody logs in to head1 by a host-based login from this node",
     ),
     (
         SET_TO_REFUSE,
         {_asked_for("admin"): SSHD},
-        "sshd lets admin in by the word of another node's root, and admin may become root here",
+        "sshd accepts host-based logins of admin, who may become root here: root of another node could log in as admin",
     ),
     (
         SET_TO_REFUSE,
         {_asked_for("cy"): SSHD},  # a member of the group sudo whom the cluster file does not name
-        "sshd lets cy in by the word of another node's root, and cy may become root here",
+        "sshd accepts host-based logins of cy, who may become root here: root of another node could log in as cy",
     ),
     (
         WEAK,
@@ -264,7 +264,7 @@ FAILURES = [
     (
         PRIVATE_KEYS,
         file(HOST_KEYS[1], "", "644"),
-        f"{HOST_KEYS[1]} is a file with 644 root:root, not a file that root alone can read (600 root:root)",
+        f"{HOST_KEYS[1]} is a file with 644 root:root, not a file that only root can read (600 root:root)",
     ),
     (
         "nodes trusted for host-based logins are as declared",
@@ -303,7 +303,7 @@ def test_unreadable_answers_never_pass(name, answer):
 
 
 @pytest.mark.parametrize(
-    "said",
+    "printed",
     [
         "kex_exchange_identification: Connection closed by remote host\nConnection closed by 10.9.0.12 port 22",
         "connect to host gpu2 port 22: Connection refused",
@@ -311,11 +311,11 @@ def test_unreadable_answers_never_pass(name, answer):
     ],
 )
 @pytest.mark.parametrize("name", [NODE_TO_NODE, PRIVILEGED, NO_WAY_UP])
-def test_a_neighbour_that_is_down_is_unknown_and_not_this_nodes_fault(name, said):
-    down = {line: (255, "", f"ssh: {said}\n") for line in HEALTHY if "runuser" in line}
+def test_a_neighbour_that_is_down_is_unknown_and_not_this_nodes_fault(name, printed):
+    down = {line: (255, "", f"ssh: {printed}\n") for line in HEALTHY if "runuser" in line}
     result = judged("access", CHECKS, name, CLUSTER, worker(CLUSTER), FakeHost({**HEALTHY, **down}))
     assert result.status == "UNKNOWN"
-    assert said.splitlines()[-1] in result.evidence
+    assert printed.splitlines()[-1] in result.evidence
 
 
 def test_a_login_stopped_by_a_host_key_proves_nothing():
@@ -327,7 +327,10 @@ def test_a_login_stopped_by_a_host_key_proves_nothing():
 def test_a_login_that_needs_a_job_was_accepted_by_sshd():
     closed = dict.fromkeys(LOGINS, (255, "", "Connection closed by 10.9.0.12 port 22\n"))
     result = judged("access", CHECKS, NODE_TO_NODE, CLUSTER, worker(CLUSTER), FakeHost({**HEALTHY, **closed}))
-    assert (result.status, result.evidence) == ("PASS", "gpu2 takes nobody by name, full name and address")
+    assert (result.status, result.evidence) == (
+        "PASS",
+        "gpu2 accepts nobody by short name, full name and address",
+    )
 
 
 def test_a_head_is_not_asked_for_a_way_up():
@@ -341,7 +344,7 @@ def test_a_host_key_that_does_not_exist_is_not_readable():
     )
 
 
-def test_a_host_key_nobody_declared_is_a_failure(tmp_path):
+def test_an_undeclared_host_key_is_a_failure(tmp_path):
     cluster = access_site(ssh=Ssh(user="admin", known_hosts=tmp_path / "none"))
     text = known_hosts.ssh_known_hosts(cluster)
     host = FakeHost({**HEALTHY, **file("/etc/ssh/ssh_known_hosts", text)})

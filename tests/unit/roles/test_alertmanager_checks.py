@@ -109,7 +109,7 @@ def test_secrets(store):
     assert (found.status, found.evidence) == ("FAIL", f"{folder} has old_token, which nothing declares")
     store.absent = ("slack_url",)
     found = result(SECRETS, secret_files())
-    assert (found.status, found.evidence) == ("UNKNOWN", "the secrets store has no slack_url")
+    assert (found.status, found.evidence) == ("UNKNOWN", "the secrets store lacks slack_url")
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_secrets(store):
         (
             "alertmanager_config_last_reload_successful 0\n",
             "FAIL",
-            "Alertmanager refused its settings when they were last loaded, and goes on with older ones",
+            "Alertmanager rejected its settings at the last reload and still runs with the previous ones",
         ),
         ("other 1\n", "UNKNOWN", "Alertmanager does not report whether it has loaded its settings"),
         (

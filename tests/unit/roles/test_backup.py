@@ -447,7 +447,7 @@ def test_a_new_recipient_opens_the_next_backup(store, here):
     other = pyrage.encrypt(b"x", [pyrage.x25519.Recipient.from_str(KEY)])
     replies = answers(store, here, settings_changed=NOW - 60)
     found = result(OPENS, here, {**replies, SITE_PART: base64.b64encode(other).decode()})
-    assert (found.status, "does not open with your identity" in found.evidence) == ("WARN", True)
+    assert (found.status, "cannot be decrypted with your identity" in found.evidence) == ("WARN", True)
     assert found.evidence.endswith(NEXT)
 
 
@@ -458,8 +458,8 @@ def test_a_backup_from_the_future_says_nothing_of_how_recent_it_is(store, here, 
     found = result(name, here, answers(store, here, newest={"made": NOW + 48 * 3600}))
     assert found.status == "UNKNOWN"
     assert found.evidence == (
-        "head1-20251126T023000Z is dated 48 h in the future: check the clock of head1, and if the backup was made while that "
-        "was ahead, move it elsewhere"
+        "head1-20251126T023000Z is dated 48 h in the future: check the clock of head1; if the clock was ahead "
+        "when the backup was made, move the backup elsewhere"
     )
 
 
@@ -495,7 +495,7 @@ def test_checks_that_pass(store, here):
         KEPT: "site.yaml, test.secrets.age",
         PLACE: "1 backups in /srv/backup/test",
         WHOLE: "head1-20251126T023000Z, 1.0 h old: database, purged-records, site, slurmctld; 40 bytes as in its manifest",
-        OPENS: "head1-20251126T023000Z opens with your identity: site.yaml",
+        OPENS: "head1-20251126T023000Z decrypts with your identity: site.yaml",
     }
     assert {result(check.name, here, replies).status for check in CHECKS} == {"PASS"}
     assert result(SETTINGS, here, {**replies, **file(places.RECIPIENTS, "x")}).status == "FAIL"
@@ -509,7 +509,7 @@ def test_a_backup_that_this_user_cannot_open(store, here):
     replies = answers(store, here)
     other = pyrage.encrypt(b"x", [pyrage.x25519.Recipient.from_str(KEY)])
     found = result(OPENS, here, {**replies, SITE_PART: base64.b64encode(other).decode()})
-    assert (found.status, "does not open with your identity" in found.evidence) == ("FAIL", True)
+    assert (found.status, "cannot be decrypted with your identity" in found.evidence) == ("FAIL", True)
     found = result(OPENS, here, {**replies, SITE_PART: packed(store, "other")})
     assert (found.status, "lacks site.yaml" in found.evidence) == ("FAIL", True)
 

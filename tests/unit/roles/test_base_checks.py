@@ -129,16 +129,20 @@ HEALTHY = {
 SAME = "/etc/hosts is the same on every node"
 
 FAILURES = [
-    (PORTS, {"ip -j addr show": ADDRESSES}, "no interface has 10.11.1.11, the node's address on fabric"),
+    (
+        PORTS,
+        {"ip -j addr show": ADDRESSES},
+        "no interface has 10.11.1.11, the node's declared address on fabric",
+    ),
     (
         ROUTE,
         {"ip -j route show default": '[{"dst":"default","gateway":"10.10.0.1","dev":"eth1","flags":[]}]'},
-        "a default route leaves by 10.10.0.1 (eth1), on the storage network storage",
+        "a default route uses 10.10.0.1 (eth1), on the storage network storage",
     ),
     (
         FORWARDING,
         {ASK_FORWARDING: " ipv4/conf/all/forwarding ipv4/conf/eth1/forwarding\n"},
-        "the node forwards packets, and base.forwarding is false: ipv4/conf/all/forwarding, ipv4/conf/eth1/forwarding",
+        "the node forwards packets, but base.forwarding is false: ipv4/conf/all/forwarding, ipv4/conf/eth1/forwarding",
     ),
     (
         FORWARDING,

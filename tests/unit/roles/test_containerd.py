@@ -122,7 +122,12 @@ def test_no_check_passes_without_knowing():
 @pytest.mark.parametrize(
     ("name", "answers", "status", "evidence"),
     [
-        ("containerd is running", unit("containerd.service"), "PASS", "containerd.service is active and enabled"),
+        (
+            "containerd is running",
+            unit("containerd.service"),
+            "PASS",
+            "containerd.service is active and enabled",
+        ),
         (
             "containerd is running",
             unit("containerd.service", active="inactive"),
@@ -152,7 +157,7 @@ def test_no_check_passes_without_knowing():
             "containerd's release matches its configuration",
             {VERSION: "containerd github.com/containerd/containerd/v2 v2.1.5 fcd43222d6b0\n"},
             "FAIL",
-            "containerd 2.1 is installed, and the configuration is one for 1.7",
+            "containerd 2.1 is installed, but its configuration is for 1.7",
         ),
         (
             "containerd's release matches its configuration",

@@ -129,7 +129,7 @@ def test_a_copy_that_breaks_off_is_not_in_the_cache_and_goes_on_later(world, sto
     copies = f'cp -a {world / "data/a"}/. "$5"\n'
     store(f'{copies}echo "rclone: connection lost" >&2\nexit 12\n')
     there = cache(world, a={"mount": None, "from": "store:a"})
-    with pytest.raises(CacheMistake, match="a: rclone exited 12 saying: rclone: connection lost"):
+    with pytest.raises(CacheMistake, match="a: rclone exited 12: rclone: connection lost"):
         fetch(there, "a")
     assert names(world) == []
     assert there.listing()["datasets"]["a"]["state"] == "incomplete"
@@ -381,17 +381,17 @@ def test_the_timer_leaves_what_a_job_uses_and_goes_on(world, capsys, monkeypatch
     finally:
         os.close(descriptor)
     assert names(world) == ["b", "old", "stuck"]
-    said = capsys.readouterr()
-    assert said.out == (
-        f"rackwright-dataset: old is not declared, but in use by process {os.getpid()}: it stays for now\n"
+    printed = capsys.readouterr()
+    assert printed.out == (
+        f"rackwright-dataset: old is no longer declared but in use by process {os.getpid()}: kept for now\n"
     )
-    assert said.err == "rackwright-dataset: stuck was not fully removed\n"
+    assert printed.err == "rackwright-dataset: stuck was not fully removed\n"
     (world / "root/datasets/stuck").rmdir()
     assert fill(there) == 0
     assert names(world) == ["b"]
 
 
-def test_a_dataset_that_changed_is_told(world):
+def test_a_changed_dataset_is_reported(world):
     there = cache(world)
     top = Path(fetch(there, "a"))
     (top / "sub/file").write_text("other")
@@ -491,7 +491,7 @@ def test_the_whole_program_as_root_with_a_user_beside_it(tmp_path):
     assert done.stdout.splitlines() == [
         "/scratch/datasets/a",
         "/scratch/datasets/a",
-        "rackwright-dataset: only root may do that; `rackwright-dataset path NAME` is for users",
+        "rackwright-dataset: this command needs root; users can run `rackwright-dataset path NAME`",
         "ls: cannot open directory '/scratch/datasets/.manifests': Permission denied",
         "touch: cannot touch '/scratch/datasets/a/x': Permission denied",
         "verified",

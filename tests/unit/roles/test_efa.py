@@ -123,7 +123,12 @@ HEALTHY = {
 }
 CASES = [
     (INSTALLED, {}, "PASS", "aws-efa-installer 1.41.0"),
-    (INSTALLED, {texts.READ_VERSION: "1.38.0\n"}, "FAIL", "aws-efa-installer 1.38.0 ran last, not 1.41.0"),
+    (
+        INSTALLED,
+        {texts.READ_VERSION: "1.38.0\n"},
+        "FAIL",
+        "aws-efa-installer 1.38.0 was run last, not 1.41.0",
+    ),
     (INSTALLED, {texts.READ_VERSION: "\n"}, "UNKNOWN", None),
     (INSTALLED, {texts.READ_VERSION: (2, "", "sed: can't read")}, "UNKNOWN", None),
     (PROVIDER, {}, "PASS", "2 devices"),

@@ -222,7 +222,12 @@ def test_heads_get_the_flags_too():
             "FAIL",
             "pyxis was built as 0.24.0 slurm-wlm 22.05.8, which is not the declared release with the installed Slurm",
         ),
-        (KNOWS, {HELP: "--partition\n --container-image=[USER@]\n"}, "PASS", "srun accepts --container-image"),
+        (
+            KNOWS,
+            {HELP: "--partition\n --container-image=[USER@]\n"},
+            "PASS",
+            "srun accepts --container-image",
+        ),
         (KNOWS, {HELP: "Usage: srun --partition\n"}, "FAIL", "srun does not know --container-image"),
         (
             KNOWS,

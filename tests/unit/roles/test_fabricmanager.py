@@ -111,7 +111,7 @@ def test_a_node_without_nvswitches_gets_nothing(cluster):
         (
             FabricmanagerOptions(resume_after_exit=True),
             "dgx-h100",
-            [("resume_after_exit", "On bare metal there are no partitions to take up again.", None)],
+            [("resume_after_exit", "On bare metal there are no partitions to resume.", None)],
         ),
     ],
 )
@@ -150,7 +150,7 @@ SAYS = f"Fabric Manager version is : {DRIVER}\nBuild Info - Branch: rel/gpu_drv/
         (INSTALLED, {}, "UNKNOWN", None),
         (VERSION, {"nv-fabricmanager --version": SAYS, **xml("dgx-h100")}, "PASS", f"both are {DRIVER}"),
         (VERSION, {"nv-fabricmanager --version": SAYS.replace(DRIVER, "580.95.05"), **xml("dgx-h100")}, "FAIL",
-         f"Fabric Manager is 580.95.05, the loaded driver {DRIVER}: CUDA fails with error 802"),
+         f"Fabric Manager is 580.95.05 but the loaded driver is {DRIVER}: CUDA fails with error 802"),
         (VERSION, {"nv-fabricmanager --version": SAYS}, "UNKNOWN", None),
         (VERSION, {"nv-fabricmanager --version": "?", **xml("dgx-h100")}, "UNKNOWN",
          "nv-fabricmanager reports no version: '?'"),

@@ -210,7 +210,9 @@ def test_simulated_gpus_are_in_scope_and_the_rest_stays_out():
 
 
 WANTED = texts.files_of(SITE, WORKER, WORKER.options["health"])
-FILES = {key: told for path, (text, mode) in WANTED.items() for key, told in file(path, text, mode).items()}
+FILES = {
+    key: reported for path, (text, mode) in WANTED.items() for key, reported in file(path, text, mode).items()
+}
 VERSION = texts.modules_folder().rpartition("/")[2]
 TREE = declared_tree({f"{VERSION}/{name}": text for name, text in texts.modules().items()})
 SHOW = f"timeout 60 {places.PROGRAM} show"
@@ -220,8 +222,8 @@ SETTINGS = f"HealthCheckInterval     = 300 sec\nHealthCheckNodeState    = CYCLE,
 
 
 def shown(outcome, *results, why=None):
-    told = [{"check": check, "status": status, "evidence": text} for check, status, text in results]
-    return json.dumps({"node": "gpu1", "outcome": outcome, "why": why, "results": told})
+    reported = [{"check": check, "status": status, "evidence": text} for check, status, text in results]
+    return json.dumps({"node": "gpu1", "outcome": outcome, "why": why, "results": reported})
 
 
 NOW = 1_795_206_453.0
@@ -292,16 +294,16 @@ CASES = [
     ("the node's health check passes", {SHOW: (4, shown("unknown", why="no file"), "")}, Status.UNKNOWN, "no file"),
     ("the node's health check passes", {}, Status.UNKNOWN, "the health check printed no verdict"),
     ("the workload manager runs the node's health check", {CONFIG: SETTINGS, LAST: last(20)}, Status.PASS,
-     "every 300 s; the last pass came to: clean"),
-    ("the workload manager runs the node's health check", {CONFIG: SETTINGS, LAST: last(900)}, Status.FAIL, "s ago, and every 300 s there should be one"),
+     "every 300 s; outcome of the last pass: clean"),
+    ("the workload manager runs the node's health check", {CONFIG: SETTINGS, LAST: last(900)}, Status.FAIL, "s ago, but one is due every 300 s"),
     ("the workload manager runs the node's health check", {CONFIG: SETTINGS.replace(places.PROGRAM, "(null)")}, Status.FAIL,
      "the health program of Slurm is not set"),
     ("the workload manager runs the node's health check", {CONFIG: SETTINGS.replace("300 sec", "0 sec")}, Status.FAIL,
-     "Slurm never runs its health program"),
+     "Slurm never runs the health program"),
     ("the workload manager runs the node's health check", {CONFIG: SETTINGS, LAST: ""}, Status.UNKNOWN, "did not print JSON"),
     *(("the workload manager runs the node's health check", {CONFIG: SETTINGS, LAST: text}, Status.UNKNOWN, why)
-      for text, why in (("[]", "does not say when"), ('{"at": NaN}', "holds NaN"), ('{"at": "1"}', "does not say when"),
-                        (last(-9000), "ahead of this machine's clock"))),
+      for text, why in (("[]", "has no time of the last pass"), ('{"at": NaN}', "holds NaN"), ('{"at": "1"}', "has no time of the last pass"),
+                        (last(-9000), "ahead of this host's clock"))),
     *(("the node's health check passes", {SHOW: text}, Status.UNKNOWN, why)
       for text, why in (("[" * 9999, "nested deeper"), ("[]", "printed no verdict"), (shown("clean"), "no check passed"),
                         ('{"outcome": "clean", "why": null, "results": [1]}', "results.0: "))),

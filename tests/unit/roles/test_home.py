@@ -96,7 +96,9 @@ def test_the_access_role_leaves_them_to_the_server():
     assert "--home-dir /home/admin --create-home" in admin
     given = USERS.users[0].model_copy(update={"home": "/data/alice"})
     own = home_site(access=USERS.model_copy(update={"users": (given, *USERS.users[1:])}))
-    assert "--home-dir /data/alice --create-home" in commands(planned(own, worker(own)), "Create user alice")[0]
+    assert (
+        "--home-dir /data/alice --create-home" in commands(planned(own, worker(own)), "Create user alice")[0]
+    )
     assert layout.users(own, homes()) == {"bob": 2002}
     plain = with_storage(site({"access": USERS}))
     assert (
@@ -170,7 +172,7 @@ LAYOUT = {"disks": {"d": {"slot": "0000:01:00.0"}}, "filesystems": {"/srv": {"on
         (home_site(homes("10.9.0.200", quota=QUOTA)), []),
         (
             home_site(given=HomeOptions(mode="077")),
-            [("mode", "077 keeps users out of their own homes.", "e.g. `mode: '700'`")],
+            [("mode", "077 locks users out of their homes.", "e.g. `mode: '700'`")],
         ),
         (
             home_site(homes("10.9.0.200"), given=HomeOptions(made_on="gpu9")),
@@ -182,7 +184,7 @@ LAYOUT = {"disks": {"d": {"slot": "0000:01:00.0"}}, "filesystems": {"/srv": {"on
                 (
                     "made_on",
                     "gpu1 mounts no filesystem of purpose `home` whose server is outside of the cluster.",
-                    "leave it out: nodes that serve homes make them",
+                    "leave it out: nodes that serve homes create them",
                 )
             ],
         ),
@@ -326,7 +328,7 @@ def test_links_and_other_users_homes_are_left_alone(place, capsys, tmp_path):
     target = tmp_path / "elsewhere"
     target.mkdir(mode=0o755)
     (place / "alice").symlink_to(target)
-    assert run(capsys, "make") == (1, f"{place}/alice is not a folder: move it away by hand")
+    assert run(capsys, "make") == (1, f"{place}/alice is not a folder: move it aside by hand")
     assert target.stat().st_mode & 0o7777 == 0o755
     (place / "alice").unlink()
     (place / "alice").mkdir()
@@ -334,7 +336,7 @@ def test_links_and_other_users_homes_are_left_alone(place, capsys, tmp_path):
     settings.write_text(settings.read_text().replace(f'"alice": {ME}', '"alice": 4242'))
     assert run(capsys, "make") == (
         1,
-        f"{place}/alice belongs to uid {ME}, not to alice (4242): move it away by hand",
+        f"{place}/alice belongs to uid {ME}, not to alice (4242): move it aside by hand",
     )
 
 
@@ -571,7 +573,7 @@ def client_answers(seen=FINE, alive=ALIVE, table=MOUNTED, home=PATH):
         ({"alive": {PATH: {"error": "EIO", "text": "error"}}}, "FAIL", f"{PATH} cannot be read: EIO (error)"),
         ({"alive": {PATH: {"hangs": True, "seconds": 5}}}, "UNKNOWN", f"{PATH} does not answer within 5 s"),
         ({"seen": '{"hangs": true}'}, "UNKNOWN", f"{PATH} does not answer within 5 s"),
-        ({"seen": {"alice": FINE["alice"]}}, "UNKNOWN", f"the node did not look at {PATH}/bob"),
+        ({"seen": {"alice": FINE["alice"]}}, "UNKNOWN", f"the node did not report {PATH}/bob"),
         ({"table": ""}, "UNKNOWN", None),
     ],
 )  # fmt: skip

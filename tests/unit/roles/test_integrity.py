@@ -226,7 +226,7 @@ def test_files_of_a_unit_that_nothing_declares(fragment, drop_ins, foreign):
 
 
 def test_every_unit_file_that_a_role_writes_is_declared():
-    """Drop-ins of the plan on an empty node, against what the roles say."""
+    """Drop-ins of the plan on an empty node, against what the roles declare."""
     cluster = made(time=TimeOptions(), mariadb=MariadbOptions())
     for node in (head(cluster), worker(cluster)):
         written = {

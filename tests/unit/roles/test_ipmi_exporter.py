@@ -83,8 +83,8 @@ def test_what_is_warned_of():
     assert list(REMOTE.warnings(there)) == []
     weak = REMOTE.model_copy(update={"driver": "LAN", "privilege": "admin"})
     assert list(weak.warnings(there)) == [
-        ("driver", "IPMI 1.5 protects the BMCs' password badly.", "use LAN_2_0 where BMCs know it"),
-        ("privilege", "Reading sensors needs no administrator.", "use `privilege: user`"),
+        ("driver", "IPMI 1.5 barely protects the BMCs' password.", "use LAN_2_0 where BMCs support it"),
+        ("privilege", "Reading sensors does not need administrator privilege.", "use `privilege: user`"),
     ]
 
 
@@ -255,4 +255,4 @@ def test_without_the_password_what_it_reads_is_not_known(monkeypatch):
     monkeypatch.setitem(SECRETS, "other", SECRETS["bmc_monitor_password"])
     there = cluster(REMOTE.model_copy(update={"password": "missing_password"}))
     found = judged("ipmi_exporter", CHECKS, READS, there, head(there), FakeHost({}))
-    assert (found.status, found.evidence) == ("UNKNOWN", "the secrets store has no missing_password")
+    assert (found.status, found.evidence) == ("UNKNOWN", "the secrets store lacks missing_password")

@@ -47,8 +47,8 @@ def test_it_needs_prometheus_and_munge():
     assert sentences(SITE, "job_metrics") == []
     without = site({"job_metrics": OPTIONS})
     assert [sentence for _, sentence, _ in sentences(without, "job_metrics")] == [
-        "No Prometheus is declared that has metrics of jobs.",
-        "head1 has no MUNGE, which says who asks.",
+        "No Prometheus is declared to hold job metrics.",
+        "head1 has no MUNGE, which authenticates users.",
     ]
 
 

@@ -166,7 +166,7 @@ LINE = "BOOT_IMAGE=/vmlinuz root=/dev/vda1 ro quiet isolcpus=1 isolcpus=1-3,5 io
 
 
 @pytest.mark.parametrize(
-    ("declared", "remove", "said"),
+    ("declared", "remove", "printed"),
     [
         (("isolcpus=1-3,5", "iommu=pt"), (), "isolcpus=1-3,5 iommu=pt"),
         (("isolcpus=1",), (), arguments.NONE),
@@ -176,10 +176,10 @@ LINE = "BOOT_IMAGE=/vmlinuz root=/dev/vda1 ro quiet isolcpus=1 isolcpus=1-3,5 io
         ((), ("isolcpus",), "unwanted: isolcpus=1-3,5"),
     ],
 )
-def test_the_last_of_a_name_counts(declared, remove, said):
-    assert sh(arguments.read(f"echo '{LINE}'", declared, remove)) == said
+def test_the_last_of_a_name_counts(declared, remove, printed):
+    assert sh(arguments.read(f"echo '{LINE}'", declared, remove)) == printed
     missing, unwanted = arguments.differences(LINE, declared, remove)
-    assert (not missing and not unwanted) is (said == arguments.wanted(declared))
+    assert (not missing and not unwanted) is (printed == arguments.wanted(declared))
 
 
 def test_an_unreadable_command_line_is_no_answer():
@@ -263,7 +263,7 @@ def test_modprobe_s_settings_go_with_the_initramfs_that_has_them(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("declared", "there", "said"),
+    ("declared", "there", "printed"),
     [
         ("N", "N\n", "as declared"),
         ("n", "N\n", "as declared"),
@@ -275,14 +275,14 @@ def test_modprobe_s_settings_go_with_the_initramfs_that_has_them(tmp_path):
         ("N", None, "as declared"),
     ],
 )
-def test_parameters_of_a_loaded_module(tmp_path, declared, there, said):
+def test_parameters_of_a_loaded_module(tmp_path, declared, there, printed):
     folder = tmp_path / "nvme_core" / "parameters"
     folder.mkdir(parents=True)
     if there is not None:
         (folder / "multipath").write_text(there)
-        assert modules.same(declared, there.strip()) is (said == "as declared")
+        assert modules.same(declared, there.strip()) is (printed == "as declared")
     script = modules.parameters_read("nvme-core", {"multipath": declared})
-    assert sh(script.replace("/sys/module", str(tmp_path))) == said
+    assert sh(script.replace("/sys/module", str(tmp_path))) == printed
 
 
 def test_a_module_in_the_kernel_counts_as_loaded(tmp_path):
@@ -358,17 +358,17 @@ def test_acs_is_cleared_where_it_is_on(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "printed"),
     [
-        ({"arguments": {"iommu": "pt"}}, "`iommu` has a key of its own."),
-        ({"remove": ["mitigations"]}, "`mitigations` has a key of its own."),
-        ({"arguments": {"root": "/dev/sda"}}, "`root` is the boot loader's: without the right one the node does not boot."),
+        ({"arguments": {"iommu": "pt"}}, "`iommu` has a separate option."),
+        ({"remove": ["mitigations"]}, "`mitigations` has a separate option."),
+        ({"arguments": {"root": "/dev/sda"}}, "`root` is set by the boot loader: the wrong value keeps the node from booting."),
         ({"arguments": {"a": 1}, "remove": ["a"]}, "`a` is declared under `arguments`."),
         ({"modules": {"load": ["ib_umad"], "blacklist": ["ib-umad"]}}, "ib-umad is listed under `load` too."),
     ],
 )  # fmt: skip
-def test_contradictions(given, said):
-    assert errors_in(KernelOptions, given) == [said]
+def test_contradictions(given, printed):
+    assert errors_in(KernelOptions, given) == [printed]
 
 
 @pytest.mark.parametrize("value", ["a b", 'a"b', "a'b", "a;b", "$(x)", "a\\b", "`x`", "a&b", ""])
@@ -399,7 +399,7 @@ def test_no_value_is_read_by_a_shell(value):
 def test_what_the_node_cannot_have(tmp_path, os, sku, options, path, message):
     given = KernelOptions(**options)
     cluster = site(tmp_path, {"kernel": given}, worker("n1", 11, sku, os=os_release(os)), locked=False)
-    assert [(where, said) for where, said, _ in given.problems(cluster)] == [(path, message)]
+    assert [(where, printed) for where, printed, _ in given.problems(cluster)] == [(path, message)]
 
 
 def test_another_kernel_than_the_lock_s_is_refused(tmp_path):

@@ -108,7 +108,7 @@ def test_refused():
     assert list(unnamed.problems(cluster)) == [
         (
             "networks[0]",
-            "No role names the interface of fabric on gpu1.",
+            "No role declares the interface of fabric on gpu1.",
             "declare it in `roles.network.networks`, or leave `networks` out",
         ),
         ("networks[1]", "There is no network fabrik.", "did you mean `fabric`?"),
@@ -177,7 +177,7 @@ CASES = [
         FIRMWARE,
         {AGENTS: "rail0 rail1\n"},
         "FAIL",
-        "the firmware of rail0, rail1 takes LLDP frames: its agent is on",
+        "the firmware of rail0, rail1 consumes LLDP frames: its agent is on",
     ),
     (FIRMWARE, {AGENTS: "\n"}, "UNKNOWN", "the node printed nothing about its firmware's LLDP agents"),
     (FIRMWARE, {AGENTS: (127, "", "")}, "UNKNOWN", None),
@@ -209,7 +209,7 @@ def test_a_port_whose_interface_is_not_declared_is_unknown():
     found = judged("lldp", CHECKS, NEIGHBOURS, cluster, worker(cluster), FakeHost(HEALTHY))
     assert (found.status, found.evidence) == (
         "UNKNOWN",
-        "no role names the interface of fabric rail 0, fabric rail 1: see `roles.network`",
+        "no role declares the interface of fabric rail 0, fabric rail 1: see `roles.network`",
     )
 
 
@@ -223,7 +223,7 @@ def test_without_cables_neighbours_are_evidence():
 
 
 @pytest.mark.parametrize(
-    ("flags", "said", "then"),
+    ("flags", "shown", "then"),
     [
         ("fw-lldp-agent        : on", "on", "fw-lldp-agent off"),
         ("fw-lldp-agent        : off", "off", "fw-lldp-agent off"),
@@ -232,7 +232,7 @@ def test_without_cables_neighbours_are_evidence():
         ("link-down-on-close   : off", "off", None),
     ],
 )
-def test_the_shell_reads_and_writes_the_flag(tmp_path, flags, said, then):
+def test_the_shell_reads_and_writes_the_flag(tmp_path, flags, shown, then):
     """With an ethtool that prints the flags of each interface with a device."""
     log = tmp_path / "log"
     tool = tmp_path / "ethtool"
@@ -251,7 +251,7 @@ def test_the_shell_reads_and_writes_the_flag(tmp_path, flags, said, then):
             ["sh", "-c", moved], env=environment, capture_output=True, text=True, check=False, timeout=20
         )
 
-    assert run(texts.AGENTS_ON).stdout == ("rail0\n" if said == "on" else "off\n")
+    assert run(texts.AGENTS_ON).stdout == ("rail0\n" if shown == "on" else "off\n")
     assert run(texts.AGENTS_OFF).returncode == 0
     assert (log.read_text() if log.exists() else None) == (f"{then}\n" if then else None)
     assert run(texts.AGENTS_ON.replace("ethtool", "no-such-tool")).returncode != 0

@@ -55,7 +55,10 @@ def check(name, replies, *, kind="journal", node=head, others=None):
     cluster = SITES[kind]
     hosts = FakeHost(replies)
     if others is not None:
-        hosts = {"head1": FakeHost(replies), **{name: FakeHost(told) for name, told in others.items()}}
+        hosts = {
+            "head1": FakeHost(replies),
+            **{name: FakeHost(reported) for name, reported in others.items()},
+        }
     return judged("logs", CHECKS, name, cluster, node(cluster), hosts)
 
 
@@ -109,7 +112,7 @@ def test_the_mark():
 
 @pytest.mark.parametrize("kind", ["journal", "loki"])
 def test_trust_in_the_site_s_ca_alone(kind, monkeypatch):
-    """`extra_trust` of site_ca is for servers outside: its CAs must let nobody send lines."""
+    """`extra_trust` of site_ca is for servers outside: its CAs must not allow sending lines."""
     name = "log senders and receiver trust only the site CA"
     assert check(name, file(paths.CA, ca_text()), kind=kind, node=worker).status == "PASS"
     more = check(name, file(paths.CA, ca_text() + ca_text()), kind=kind)
@@ -133,17 +136,17 @@ def test_the_sender_s_files():
 
 def test_the_uploader():
     name = "the journal uploader is running"
-    said = "journalctl --quiet --no-pager --lines=3 --output=cat _COMM=systemd-journal"
+    printed = "journalctl --quiet --no-pager --lines=3 --output=cat _COMM=systemd-journal"
     assert check(name, unit(paths.UPLOAD)).status == "PASS"
-    tries = {**unit(paths.UPLOAD, active="activating"), said: "Upload failed: No space left on device\n"}
+    tries = {**unit(paths.UPLOAD, active="activating"), printed: "Upload failed: No space left on device\n"}
     found = check(name, tries)
     assert found.status == "FAIL"
     assert (
         found.evidence
-        == f"{paths.UPLOAD} is activating; its last words: Upload failed: No space left on device"
+        == f"{paths.UPLOAD} is activating; its last message: Upload failed: No space left on device"
     )
     silent = check(name, unit(paths.UPLOAD, active="failed"))
-    assert silent.evidence == f"{paths.UPLOAD} is failed; its last words: its journal cannot be read"
+    assert silent.evidence == f"{paths.UPLOAD} is failed; its last message: its journal cannot be read"
     assert check(name, unit(paths.UPLOAD, state="disabled")).evidence.endswith("does not start at boot")
 
 
@@ -168,9 +171,9 @@ def test_the_server_s_files():
         **files(texts.server_files(SITE, head(SITE), made.store)),
         **files(texts.keeper_files(SITE, made, made.store)),
         **{
-            line: said
+            line: printed
             for path, text in texts.programs().items()
-            for line, said in file(path, text, "755").items()
+            for line, printed in file(path, text, "755").items()
         },
     }
     assert check(name, good).status == "PASS"
@@ -188,7 +191,7 @@ URLS = {"journal": "https://10.9.0.10:19532/upload", "loki": "https://10.9.0.10:
     ],
 )
 @pytest.mark.parametrize(
-    ("reply", "status", "said"),
+    ("reply", "status", "printed"),
     [
         ((56, "000", "curl: (56) unexpected eof"), "PASS", "closes a connection without a certificate"),
         ((35, "000", "curl: (35) handshake"), "PASS", "closes a connection without a certificate"),
@@ -200,13 +203,13 @@ URLS = {"journal": "https://10.9.0.10:19532/upload", "loki": "https://10.9.0.10:
         ((127, "", "sh: curl: not found"), "UNKNOWN", "exited 127"),
     ],
 )
-def test_strangers_are_refused(kind, name, reply, status, said):
+def test_strangers_are_refused(kind, name, reply, status, printed):
     command = (
         f"curl --silent --show-error --output /dev/null --max-time 10 --cacert {paths.CA} --data-binary @/dev/null "
         f"--write-out '%{{http_code}}' {URLS[kind]}"
     )
     found = check(name, {command: (reply[0], reply[1], reply[2])}, kind=kind)
-    assert (found.status, said in found.evidence) == (status, True), found
+    assert (found.status, printed in found.evidence) == (status, True), found
 
 
 def test_who_may_read_the_files():
@@ -225,7 +228,7 @@ def test_who_may_read_the_files():
 
 
 @pytest.mark.parametrize(
-    ("changes", "status", "said"),
+    ("changes", "status", "printed"),
     [
         ({}, "PASS", "300 MiB of 50G; audit trail of 2 days"),
         ({"last": {}}, "FAIL", "it has never run"),
@@ -234,12 +237,12 @@ def test_who_may_read_the_files():
         ({"oldest_closed": NOW - 17 * 86400.0}, "FAIL", "lines are 17 days old, not 14"),
         ({"oldest_closed": None}, "PASS", "300 MiB of 50G"),
         ({"bytes": 60 << 30}, "FAIL", "the central journal has 60 GiB, more than 50G"),
-        ({"bytes": "many"}, "UNKNOWN", "the keeper's report is not used: bytes"),
+        ({"bytes": "many"}, "UNKNOWN", "unusable report of the keeper: bytes"),
     ],
 )
-def test_how_long_lines_are_kept(changes, status, said):
+def test_how_long_lines_are_kept(changes, status, printed):
     found = check("logs are kept as long as declared", {**unit(paths.KEEPER_TIMER), **report(**changes)})
-    assert (found.status, said in found.evidence) == (status, True), found
+    assert (found.status, printed in found.evidence) == (status, True), found
 
 
 def test_a_keeper_that_does_not_run():
@@ -250,22 +253,22 @@ def test_a_keeper_that_does_not_run():
 
 
 @pytest.mark.parametrize(
-    ("newest", "status", "said"),
+    ("newest", "status", "printed"),
     [
         ({}, "PASS", "lines of 3 nodes, the newest of each less than 15 min old"),
-        ({"gpu1": NOW - 1200.0}, "FAIL", "lines of gpu1 do not arrive: the newest of gpu1 is 20 min old"),
+        ({"gpu1": NOW - 1200.0}, "FAIL", "logs of gpu1 do not arrive: the newest line of gpu1 is 20 min old"),
         (
             {"gpu1": NOW - 1200.0, "gpu2": NOW - 6000.0},
             "FAIL",
-            "lines of gpu[1-2] do not arrive: the newest of gpu2",
+            "lines of gpu[1-2] do not arrive: the newest line of gpu2",
         ),
         ({"gpu2": 0.0}, "FAIL", "head1 has no line of gpu2"),
     ],
 )
-def test_lines_arrive(newest, status, said):
+def test_lines_arrive(newest, status, printed):
     there = {"head1": NOW, "gpu1": NOW, "gpu2": NOW, "gone": NOW - 1e6, **newest}
     found = check("logs of every node arrive", report(newest=there), others={"gpu1": {}, "gpu2": {}})
-    assert (found.status, said in found.evidence) == (status, True), found
+    assert (found.status, printed in found.evidence) == (status, True), found
 
 
 def test_a_server_that_cannot_be_read_is_not_known():
@@ -327,14 +330,14 @@ def test_lines_arrive_in_loki():
         f"--data-urlencode {query} https://10.9.0.10:3100/loki/api/v1/query"
     )
 
-    def said(*nodes):
+    def printed(*nodes):
         result = [{"metric": {"node": node}, "value": [NOW, "7"]} for node in nodes]
         return {
             command: json.dumps({"status": "success", "data": {"resultType": "vector", "result": result}})
         }
 
-    assert check(name, said("head1", "gpu1", "gpu2"), kind="loki").status == "PASS"
-    late = check(name, said("head1", "gpu1"), kind="loki")
+    assert check(name, printed("head1", "gpu1", "gpu2"), kind="loki").status == "PASS"
+    late = check(name, printed("head1", "gpu1"), kind="loki")
     assert (late.status, late.evidence) == ("FAIL", "Loki (the last 10 min) has no line of gpu2")
     assert check(name, {command: '{"status": "error"}'}, kind="loki").status == "UNKNOWN"
     assert check(name, {command: (7, "", "curl: (7)")}, kind="loki").status == "UNKNOWN"
@@ -369,7 +372,7 @@ def test_rsyslog(monkeypatch):
     assert (changed.status, changed.evidence) == ("FAIL", f"{paths.RSYSLOG_CONF} is not as declared")
     monkeypatch.setattr("rackwright.roles.logs.store_checks.store_of", lambda cluster: Store("search_writer"))
     unknown = check(name, good, kind="opensearch", node=worker)
-    assert (unknown.status, unknown.evidence) == ("UNKNOWN", "the secrets store has no search_writer")
+    assert (unknown.status, unknown.evidence) == ("UNKNOWN", "the secrets store lacks search_writer")
 
 
 @pytest.mark.parametrize("kind", ["elastic", "opensearch"])

@@ -302,7 +302,7 @@ CASES = [
         NIDS,
         {texts.SHOW: SHOWN.replace("10.11.1.11@o2ib", "10.11.1.99@o2ib")},
         "FAIL",
-        "LNet has no 10.11.1.11@o2ib: see `journalctl -u lnet.service` and `dmesg`",
+        "LNet lacks 10.11.1.11@o2ib: see `journalctl -u lnet.service` and `dmesg`",
     ),
     (
         NIDS,
@@ -314,7 +314,7 @@ CASES = [
         NIDS,
         {texts.SHOW: SHOWN + "        - nid: 10.9.0.11@tcp\n          status: up\n"},
         "WARN",
-        "LNet has 10.9.0.11@tcp too, which is not declared; a reboot removes it",
+        "LNet also has 10.9.0.11@tcp, which is not declared; a reboot removes it",
     ),
     (NIDS, {texts.SHOW: "show:\n    - net:\n          errno: -100\n"}, "UNKNOWN", None),
     (SERVERS, {}, "PASS", "4 servers answer"),

@@ -275,7 +275,7 @@ REACHES = "slurmdbd's database user reaches its database and no other"
             REACHES,
             {LOGIN: (3, "", "there is no /etc/slurm/slurmdbd.conf\n")},
             "UNKNOWN",
-            "logging in exited 3 saying: there is no /etc/slurm/slurmdbd.conf",
+            "logging in exited 3: there is no /etc/slurm/slurmdbd.conf",
         ),
     ],
 )

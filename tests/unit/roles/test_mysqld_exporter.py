@@ -136,7 +136,8 @@ def test_it_is_planned_on_every_release(os):
     ]
     assert content(plan, CONF) == texts.conf(node, OPTIONS)
     assert (
-        "mariadb --no-defaults --batch" in commands(plan, "Grant mysqld_exporter access to MariaDB's status")[0]
+        "mariadb --no-defaults --batch"
+        in commands(plan, "Grant mysqld_exporter access to MariaDB's status")[0]
     )
 
 

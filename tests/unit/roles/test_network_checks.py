@@ -1,4 +1,4 @@
-"""What the network role claims, on nodes where it holds, where it does not, and where nobody can know."""
+"""What the network role claims, on nodes where it holds, where it does not, and where it cannot be determined."""
 
 from __future__ import annotations
 
@@ -124,13 +124,13 @@ def _files(node, found):
     return replies
 
 
-def _live(found, said):
-    return {asked(Answer().command(shell.live(found))): said}
+def _live(found, shown):
+    return {asked(Answer().command(shell.live(found))): shown}
 
 
-def _state(said):
+def _state(shown):
     command = f"({rollback.pending(shell.KEY)} || echo none) 2>/dev/null"
-    return {f"sh -c {shlex.quote(command)}": said}
+    return {f"sh -c {shlex.quote(command)}": shown}
 
 
 def _links(found, *, down=(), off=()):
@@ -181,7 +181,7 @@ FAILS = {
         },
         "stor1 of data is down",
     ),
-    ARMED: (lambda node, found: _state("armed\n"), "a change of the network is armed"),
+    ARMED: (lambda node, found: _state("armed\n"), "a network change is armed"),
 }
 
 

@@ -236,7 +236,7 @@ def test_what_the_first_mount_decides_besides_is_the_same_too(option):
         (
             "",
             (
-                f"home and data share the connections to 10.9.0.10, with and without {name}: whichever is mounted "
+                f"home and data share the connections to 10.9.0.10, with and without {name}: the one mounted "
                 "first decides."
             ),
             f"declare the same `{name}` for both, or for neither",
@@ -280,7 +280,7 @@ def test_the_files():
         "Documentation=man:systemd.mount(5)\n"
         "Wants=network-online.target\n"
         "After=network-online.target\n"
-        "# A server that refuses for a while must not leave the unit failed for good.\n"
+        "# The unit must recover after a temporary failure of the server.\n"
         "StartLimitIntervalSec=0\n"
         "\n"
         "[Mount]\n"

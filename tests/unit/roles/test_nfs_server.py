@@ -29,12 +29,12 @@ DATA = nfs(name="data", path="/data", export="/data", purpose="data")
         (
             {"grace_seconds": 30},
             (
-                "`grace_seconds` is 30, less than a lease of 90 s: a client may not know yet that the server was away."
+                "`grace_seconds` is 30, less than a lease of 90 s: a client may not have noticed that the server was away."
             ),
         ),
         (
             {"lease_seconds": 3600},
-            "`grace_seconds` is 90 by default, less than a lease of 3600 s: a client may not know yet that the server was",
+            "`grace_seconds` is 90 by default, less than a lease of 3600 s: a client may not have noticed that the server was",
         ),
     ],
 )

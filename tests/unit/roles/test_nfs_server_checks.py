@@ -194,7 +194,7 @@ def sockets(tcp=TCP, udp="", ports="tcp 2049\n"):
         (sockets(udp="UNCONN 0 0 0.0.0.0:2049 0.0.0.0:*\n"), ("FAIL", "UDP port 2049 is open")),
         (
             sockets(ports="rdma 20049\ntcp 2049\n"),
-            ("FAIL", "the server listens for RDMA (rdma 20049), which no filesystem declares"),
+            ("FAIL", "the server listens for RDMA (rdma 20049), but no filesystem declares RDMA"),
         ),
     ],
 )

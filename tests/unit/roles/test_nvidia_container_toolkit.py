@@ -138,7 +138,7 @@ SPEC = "the CDI spec lists the declared GPUs"
          f"{PACKAGES[1]} is 1.17.7-1, not {VERSION}"),
         (INSTALLED, {}, "UNKNOWN", None),
         (IS, {CTK: f"NVIDIA Container Toolkit CLI version {TOOLKIT}\ncommit: abc\n"}, "PASS", TOOLKIT),
-        (IS, {CTK: "NVIDIA Container Toolkit CLI version 1.17.7\n"}, "FAIL", f"nvidia-ctk is 1.17.7, the lock has {TOOLKIT}"),
+        (IS, {CTK: "NVIDIA Container Toolkit CLI version 1.17.7\n"}, "FAIL", f"nvidia-ctk is 1.17.7, not the locked {TOOLKIT}"),
         (IS, {CTK: "?"}, "UNKNOWN", None),
         (IS, {}, "UNKNOWN", None),
         (MODE, answer(MODE_READ, "cdi\n"), "PASS", "cdi"),

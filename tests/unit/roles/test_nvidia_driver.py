@@ -73,7 +73,7 @@ def test_the_files_whole(tmp_path):
     )
     assert content(plan, ARCHIVE["pin"]) == (
         "# Written by rackwright; changes made here are undone.\n"
-        "# The locked packages depend on others of their own version, which apt would take from a newer suite.\n"
+        "# The locked packages depend on others of the same version, which apt would take from a newer suite.\n"
         "Package: *nvidia* *cuda* libnv*\n"
         f"Pin: version {VERSION}*\n"
         "Pin-Priority: 1001\n"

@@ -213,7 +213,7 @@ def test_no_place_in_which_users_make_folders_themselves():
             "podman's network backend is 'cni', not 'netavark'",
         ),
         (SETTINGS, info(store={}), "UNKNOWN", "podman does not report its store.graphRoot"),
-        (PULLS, info(), "PASS", f"docker.io by way of {MIRROR}"),
+        (PULLS, info(), "PASS", f"docker.io through {MIRROR}"),
         (
             PULLS,
             info(registries={"search": ["docker.io"]}),

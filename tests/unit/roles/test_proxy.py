@@ -185,7 +185,7 @@ FAILURES = [
         ANSWERS,
         CLUSTER,
         {PROBE: "HTTP/1.1 407 Proxy Authentication Required\n"},
-        "http://proxy.example.com:3128 asks for a login (407), and no user here has one",
+        "http://proxy.example.com:3128 requires a login (407), which rackwright does not support",
     ),
     (
         ANSWERS,
@@ -227,7 +227,7 @@ def test_a_proxy_that_does_not_reach_the_outside_is_a_warning():
     result = judged("proxy", CHECKS, ANSWERS, CLUSTER, worker(CLUSTER), host)
     assert (result.status, result.evidence) == (
         "WARN",
-        "http://proxy.example.com:3128 answers, and does not connect to example.com:443: HTTP/1.1 503 No",
+        "http://proxy.example.com:3128 answers but does not connect to example.com:443: HTTP/1.1 503 No",
     )
 
 

@@ -145,7 +145,7 @@ def test_what_cannot_be_read_is_never_local(tmp_path):
     machine = Machine(tmp_path, {PCIS[0]: (-1, {30: "0"})})
     assert machine.read().splitlines() == [
         "no MSI interrupts of 0000:2a:00.0 in sysfs",
-        "the firmware does not say which NUMA node 0000:18:00.0 is on",
+        "the firmware does not report the NUMA node of 0000:18:00.0 is on",
     ]
     assert machine.run(script(**LOCAL)).returncode == 1
     one_node = Machine(tmp_path / "one", {PCIS[0]: (-1, {30: "0"}), PCIS[1]: (-1, {40: None})}, nodes=1)
@@ -169,7 +169,7 @@ def printed(text):
 @pytest.mark.parametrize(
     ("replies", "status", "evidence"),
     [
-        (printed("local\n"), "PASS", "interrupts of mlx5_rail0, mlx5_rail1 are on CPUs near them"),
+        (printed("local\n"), "PASS", "interrupts of mlx5_rail0, mlx5_rail1 are on local CPUs"),
         (
             printed("interrupt 41 of 0000:2a:00.0 is on CPU 3\n"),
             "FAIL",
@@ -181,9 +181,9 @@ def printed(text):
             "mlx5_rail0: interrupts 31 (CPU 56 57), 32 (CPU 56 57), 33 (CPU 56 57), 34 (CPU 56 57) and 2 more are far from it",
         ),
         (
-            printed("the firmware does not say which NUMA node 0000:18:00.0 is on\n"),
+            printed("the firmware does not report the NUMA node of 0000:18:00.0 is on\n"),
             "UNKNOWN",
-            "the firmware does not say which NUMA node 0000:18:00.0 is on",
+            "the firmware does not report the NUMA node of 0000:18:00.0 is on",
         ),
         ({}, "UNKNOWN", None),
     ],

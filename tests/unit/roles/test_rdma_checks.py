@@ -82,7 +82,7 @@ def check(name, replies, devices=CARDS, **where):
             ACTIVE,
             two(state="1: DOWN", phys_state="2: Polling"),
             "FAIL",
-            "mlx5_rail1 (rail 1 of fabric) is DOWN, Polling: no cable, or nothing at its other end",
+            "mlx5_rail1 (rail 1 of fabric) is DOWN, Polling: no cable, or no link partner",
         ),
         (
             ACTIVE,
@@ -224,11 +224,11 @@ ASK = "runuser -u admin -- prlimit --memlock --output=SOFT,HARD --noheadings"
 @pytest.mark.parametrize(
     ("replies", "status", "evidence"),
     [
-        ({ASK: "unlimited unlimited\n"}, "PASS", "a session of admin may lock any memory"),
+        ({ASK: "unlimited unlimited\n"}, "PASS", "a session of admin can lock unlimited memory"),
         (
             {ASK: "8388608 8388608\n"},
             "FAIL",
-            "a session of admin may lock 8388608 bytes of memory (at most 8388608): RDMA needs unlimited",
+            "a session of admin can lock 8388608 bytes of memory (at most 8388608): RDMA needs unlimited",
         ),
         ({ASK: "nonsense"}, "UNKNOWN", None),
         ({}, "UNKNOWN", None),

@@ -140,9 +140,9 @@ def test_no_command_and_no_plan_shows_a_password(there):
     for role, (kind, *_) in {**ROLES, "containerd": (ContainerdOptions,)}.items():
         site = there(role, kind)
         for operation in planned(site, worker(site)).operations:
-            told = f"{operation.commands} {operation.changes}"
-            assert "of the store" not in told
-            assert "Y2k6cmVnaXN0cnlfY2" not in told  # base64 of ci:registry_ci
+            reported = f"{operation.commands} {operation.changes}"
+            assert "of the store" not in reported
+            assert "Y2k6cmVnaXN0cnlfY2" not in reported  # base64 of ci:registry_ci
 
 
 @pytest.mark.parametrize("role", ROLES)

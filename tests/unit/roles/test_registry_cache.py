@@ -48,7 +48,7 @@ AUTH = {"user": "ci", "stored_as": "registry_ci"}
             "The registries a and b have the same port 1.",
         ),
         ({"registries": {"A": OWN}}, "String should match pattern '^[a-z][a-z0-9-]{0,30}$'"),
-        ({"registries": {"a": {"port": 1}}}, "Nothing says who may push to this registry."),
+        ({"registries": {"a": {"port": 1}}}, "Who may push to this registry is not declared."),
         (
             {"registries": {"a": {**OWN, "auth": AUTH}}},
             "`anonymous` is for a registry without `auth` and without an upstream.",
@@ -59,7 +59,7 @@ AUTH = {"user": "ci", "stored_as": "registry_ci"}
         ),
         (
             {"registries": {"a": {"port": 1, "username": "me"}}},
-            "`username` is gone: a login names its password in the secrets store too.",
+            "`username` was removed: a login also names its password in the secrets store.",
         ),
         (
             {"registries": {"a": {"port": 1, "auth": {"user": "a:b", "stored_as": "c"}}}},
@@ -67,7 +67,7 @@ AUTH = {"user": "ci", "stored_as": "registry_ci"}
         ),
         (
             {"registries": {"a": {"port": 1, "upstream": "http://r"}}},
-            "The upstream is reached by plain HTTP, where images can be changed on their way.",
+            "The upstream is reached by plain HTTP, where images can be changed in transit.",
         ),
         (
             {"registries": {"a": {"port": 1, "upstream": "https://r", "plain_http": True}}},
@@ -102,7 +102,7 @@ def test_problems():
     ) == [
         (
             "",
-            "rocky-9 has no package docker-registry, so head1 cannot run the cache.",
+            "rocky-9 has no docker-registry package, so head1 cannot run the cache.",
             "run the head on Debian or Ubuntu, or set `mirrors.containers` to a registry of the site",
         )
     ]
@@ -110,7 +110,7 @@ def test_problems():
     assert sentences(elsewhere, "registry_cache", "head1") == [
         (
             "registries",
-            "mirrors.containers is head1:5001, and no cache listens there.",
+            "mirrors.containers is head1:5001, but no cache listens there.",
             "caches listen on 5000",
         )
     ]
@@ -192,7 +192,12 @@ def test_no_check_passes_without_knowing():
 @pytest.mark.parametrize(
     ("name", "answers", "status", "evidence"),
     [
-        ("every registry is running", {**unit(UNIT), **unit(OTHER)}, "PASS", "docker-io, site: active and enabled"),
+        (
+            "every registry is running",
+            {**unit(UNIT), **unit(OTHER)},
+            "PASS",
+            "docker-io, site: active and enabled",
+        ),
         (
             "every registry is running",
             {**unit(UNIT), **unit(OTHER, active="failed")},

@@ -182,12 +182,12 @@ def test_what_the_head_gets():
     roles = [operation.role for operation in plan.operations]
     assert roles.index("site_ca") < roles.index("registry_cache")
     assert content(plan, TRUST) == texts.OFFLINE
-    told = {change.target: change for operation in plan.operations for change in operation.changes}
-    assert told["/etc/docker/registry/site-ca.crt"].kind == "certificate"
-    assert told["/etc/docker/registry/site-ca.crt"].after == "names 10.9.0.10, head1, head1.test.example"
-    restart = next(c for c in told.values() if c.kind == "unit" and "site.service" in c.target)
+    reported = {change.target: change for operation in plan.operations for change in operation.changes}
+    assert reported["/etc/docker/registry/site-ca.crt"].kind == "certificate"
+    assert reported["/etc/docker/registry/site-ca.crt"].after == "names 10.9.0.10, head1, head1.test.example"
+    restart = next(c for c in reported.values() if c.kind == "unit" and "site.service" in c.target)
     assert restart.after in ("running", "enabled")
-    assert told[f"{HEAD.family.trust_folder}/rackwright-site-ca.crt"].kind == "certificate"
+    assert reported[f"{HEAD.family.trust_folder}/rackwright-site-ca.crt"].kind == "certificate"
 
 
 def test_registries_with_a_certificate_of_the_site():
@@ -211,7 +211,7 @@ def test_registries_without_a_certificate_are_refused():
     assert sentences(site, "registry_cache", "head1") == [
         (
             "",
-            "The registries have no certificate, so that images could be changed on their way.",
+            "The registries have no certificate: images could be changed in transit.",
             "add the role `site_ca: {}`, give `tls_certificate` and `tls_key`, or declare it: `plain_http: true`",
         )
     ]
@@ -252,13 +252,13 @@ def test_a_node_that_pulls_and_trusts_nothing_is_a_warning():
 def test_runtimes_trust_the_registries(role, options, folder):
     site = runtimes(mirror="head1:5001", site_ca=OPTIONS, registry_cache=REGISTRY, **{role: options()})
     node = worker(site)
-    told = {
+    reported = {
         change.target: change.after
         for operation in planned(site, node).operations
         for change in operation.changes
         if change.kind == "link"
     }
-    assert told == {f"{folder}/{name}/ca.crt": f"link to {TRUST}" for name in SERVED_AT}
+    assert reported == {f"{folder}/{name}/ca.crt": f"link to {TRUST}" for name in SERVED_AT}
 
 
 def test_a_declared_ca_of_a_registry_comes_first():
@@ -400,7 +400,7 @@ THERE = {"sh -c 'command -v openssl'": "/usr/bin/openssl"}
 
 
 @pytest.mark.parametrize(
-    ("said", "status", "evidence"),
+    ("printed", "status", "evidence"),
     [
         (f"CONNECTED\n{GOOD.pem}\n{TRUSTED}", "PASS", "registry: served at 10.9.0.10:5001"),
         (
@@ -414,7 +414,7 @@ THERE = {"sh -c 'command -v openssl'": "/usr/bin/openssl"}
         (
             f"{GOOD.pem}\nVerify return code: 20 (unable to get local issuer certificate)",
             "FAIL",
-            "10.9.0.10:5001 serves a certificate that this node does not trust",
+            "10.9.0.10:5001 presents a certificate that this node does not trust",
         ),
         (
             (1, "connect:errno=111", ""),
@@ -428,12 +428,12 @@ THERE = {"sh -c 'command -v openssl'": "/usr/bin/openssl"}
         ),
     ],
 )
-def test_check_of_what_is_served(said, status, evidence):
-    host = FakeHost({**answer(GOOD), **THERE, S_CLIENT: said})
+def test_check_of_what_is_served(printed, status, evidence):
+    host = FakeHost({**answer(GOOD), **THERE, S_CLIENT: printed})
     result = judged("site_ca", CHECKS, SERVED, SITE, HEAD, host)
     assert result.status == status, result
     assert evidence in (None, result.evidence)
-    without = FakeHost({**answer(GOOD), S_CLIENT: said})
+    without = FakeHost({**answer(GOOD), S_CLIENT: printed})
     assert judged("site_ca", CHECKS, SERVED, SITE, HEAD, without).status == "UNKNOWN"
 
 
@@ -468,12 +468,12 @@ TRUSTING = {
         (
             {ANCHORS: f"folder\n{OURS.replace(DIGEST, 'a' * 64)}\n"},
             "FAIL",
-            f"{FOLDER}/rackwright-site-ca.crt is another certificate, or not a file that only root may write",
+            f"{FOLDER}/rackwright-site-ca.crt is a different certificate, or other users than root can write it",
         ),
         (
             {ANCHORS: f"folder\n{OURS}\n{OURS.replace('site-ca', 'extra-1')}\n"},
             "FAIL",
-            f"{FOLDER}/rackwright-extra-1.crt is trusted, and nothing declares it",
+            f"{FOLDER}/rackwright-extra-1.crt is trusted but not declared",
         ),
         (
             {VERIFY: (2, "", "error 18: self-signed certificate")},

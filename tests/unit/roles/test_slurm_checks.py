@@ -218,12 +218,12 @@ FAILS = [
      {"runuser -u slurm -- test -d /var/lib/slurm/slurmctld -a -w /var/lib/slurm/slurmctld": (1, "", "")},
      LAB, HEAD, "user slurm cannot write /var/lib/slurm/slurmctld"),
     ("slurmctld can run the power saving programs", {OFF: "", ON: (1, "", "")}, SAVING, SAVING.primary,
-     "user slurm cannot run /opt/site/on, so nodes are powered off and not on again, or not at all"),
+     "user slurm cannot run /opt/site/on: nodes are powered off but not on again, or neither"),
     ("users see only the declared data of each other", {"scontrol show config": recorded("config.txt")}, LAB, HEAD,
      "users see jobs, usage of other users"),
     ("users see only the declared data of each other",
      {"scontrol show config": PRIVATE.replace("jobs,usage", "jobs,nodes,usage")}, LAB, HEAD,
-     "users do not see nodes of other users, and this is not declared"),
+     "users cannot see nodes of other users, which is not declared"),
     ("slurmd is running", unit("slurmd.service", "failed"), LAB, WORKER,
      "slurmd.service is failed"),
     ("slurmd is running", unit("slurmd.service", state="disabled"), LAB, WORKER,
@@ -233,7 +233,7 @@ FAILS = [
         {"logrotate --debug /etc/logrotate.d/slurmd": (1, "", "error: cannot stat /etc/logrotate.d/slurmd\n")},
         LAB,
         WORKER,
-        "logrotate does not take /etc/logrotate.d/slurmd",
+        "logrotate ignores /etc/logrotate.d/slurmd",
     ),
     (
         "Slurm's logs are rotated",
@@ -250,11 +250,11 @@ FAILS = [
     ("jobs are confined by cgroups", {"scontrol show config": recorded("config.txt")}, METAL, GPU,
      "ProctrackType is proctrack/linuxproc; JobAcctGatherType is jobacct_gather/linux; PrologFlags is (null)"),
     ("each job has a private /tmp", {TMP: "65025:12\n", JOB_TMP: "65025:12\n"}, METAL, GPU,
-     "/tmp of a job is the node's own"),
+     "a job sees the node's /tmp"),
     ("ssh to a worker requires a job there", files({**ADOPT, "/etc/pam.d/sshd": "x"}), METAL, GPU,
      "/etc/pam.d/sshd is not as declared: x"),
     ("ssh to a worker requires a job there", {**files(ADOPT), MODULE: (2, "", "ls")}, METAL, GPU,
-     "pam_slurm_adopt.so is not installed, so users with a job are kept out too"),
+     "pam_slurm_adopt.so is not installed, so users with a job are refused too"),
     ("slurmctld answers", {"timeout 20 scontrol ping": (1, "Slurmctld(primary) at head1 is DOWN\n", "")}, LAB,
      HEAD, "Slurmctld(primary) at head1 is DOWN"),
     ("every declared node is ready with its declared hardware",
@@ -281,21 +281,21 @@ FAILS = [
      lab(), lab().primary, "user root in burnin: fairshare=5, not fairshare=1"),
     ("a job runs on every node and is accounted for",
      {GREET: (1, "", "srun: error: Unable to allocate resources: Invalid account\n")}, LAB, HEAD,
-     "srun in main exited 1 saying: srun: error: Unable to allocate resources: Invalid account"),
+     "srun in main exited 1: srun: error: Unable to allocate resources: Invalid account"),
     ("a job runs on every node and is accounted for", {GREET: "rackwright-job 18 worker1\n"}, LAB, HEAD,
      "the job in main did not run on worker2"),
     ("a job runs on every node and is accounted for", {GREET: GREETED, ROW: "\n"}, LAB, HEAD,
-     "job 18 ran, but sacct has no row of it"),
+     "job 18 ran, but sacct has no record of it"),
     ("a job runs on every node and is accounted for", {GREET: GREETED, ROW: "18|RUNNING|0:0|worker[1-2]\n"}, LAB,
      HEAD, "job 18 ran, but sacct has it as RUNNING, exit code 0:0"),
     ("a job runs on every node and is accounted for", {GREET: GREETED, ROW: "18|COMPLETED|0:0|worker1\n"}, LAB,
-     HEAD, "job 18 ran on worker[1-2], but sacct says worker1"),
+     HEAD, "job 18 ran on worker[1-2], but sacct reports worker1"),
     ("an MPI job spans the workers", {MPI: "rackwright-mpi 0 1 1 worker1\nrackwright-mpi 0 1 1 worker2\n"}, LAB,
      HEAD, "2 ranks of 2 answered, in worlds of [1]"),
     ("an MPI job spans the workers", {MPI: recorded("mpi.txt").replace("2 3 worker2", "2 4 worker2")}, LAB,
      HEAD, "the all-reduce over 2 ranks gave [3, 4]"),
     ("a job that requests a GPU gets one", {GIVEN: "rackwright-gpu worker1 0\nrackwright-gpu worker2 \n"}, GPUS,
-     HEAD, "a job that asks for a GPU sees none on worker2"),
+     HEAD, "a job that requests a GPU sees none on worker2"),
     ("an MPI job spans the workers", {MPI: ""}, LAB, HEAD, "0 ranks of 2 answered, in worlds of []"),
 ]  # fmt: skip
 
@@ -327,7 +327,7 @@ def test_unknown_on_a_node_without_its_tools(name):
 @pytest.mark.parametrize("name", HERE)
 def test_no_check_passes_on_what_it_cannot_read(name):
     made, where = _KNOWN[name]
-    # What can be written or run says so by its exit status alone.
+    # Only the exit status shows what can be written or run.
     if name in ("slurmctld can write its state", "slurmctld can run the power saving programs"):
         return
     for rubbish in ("", "command not ready\n"):
@@ -358,7 +358,7 @@ def test_a_busy_cluster_is_not_a_broken_one():
             (1, "", "sacctmgr: error: Connection refused\n"),
             f"`{cluster_checks._FIRST_QUESTION}` exited 1 saying: sacctmgr: error: Connection refused",
         ),
-        ("lab\n", "slurmdbd did not answer every question of sacctmgr"),
+        ("lab\n", "slurmdbd did not answer every query of sacctmgr"),
     ],
 )
 def test_books_that_cannot_be_read_are_unknown_and_the_evidence_says_why(answer, evidence):
@@ -367,21 +367,22 @@ def test_books_that_cannot_be_read_are_unknown_and_the_evidence_says_why(answer,
     assert (found.status, found.evidence) == (Status.UNKNOWN, evidence)
 
 
-def test_mpi_is_out_of_scope_where_nobody_has_it():
+def test_mpi_is_out_of_scope_where_no_worker_has_it():
     found = result("an MPI job spans the workers", {}, METAL, METAL.primary)
     assert (found.status, found.evidence) == (
         Status.OUT_OF_SCOPE,
-        "no worker gets MPI from a role (hpc_stack)",
+        "no role installs MPI on a worker (hpc_stack)",
     )
 
 
-def test_gpus_are_out_of_scope_where_nobody_has_any():
+def test_gpus_are_out_of_scope_where_no_worker_has_any():
     found = result("a job that requests a GPU gets one", {}, LAB, HEAD)
-    assert (found.status, found.evidence) == (Status.OUT_OF_SCOPE, "no worker is declared to have GPUs")
+    assert (found.status, found.evidence) == (Status.OUT_OF_SCOPE, "no worker has declared GPUs")
 
 
 @pytest.mark.parametrize(
-    "name", ["jobs are confined by cgroups", "each job has a private /tmp", "ssh to a worker requires a job there"]
+    "name",
+    ["jobs are confined by cgroups", "each job has a private /tmp", "ssh to a worker requires a job there"],
 )
 def test_containers_have_no_cgroups_of_their_own(name):
     found = result(name, {}, LAB, WORKER)
@@ -409,7 +410,7 @@ def test_gpus_at_work_with_their_sockets():
     found = result("every declared node is ready with its declared hardware", {NODES: reserved_gpu}, made)
     assert (found.status, found.evidence) == (
         Status.PASS,
-        "1 nodes ready with their declared CPUs, memory and Gres, 1 of them at work",
+        "1 nodes ready with their declared CPUs, memory and Gres, 1 of them busy",
     )
 
 
@@ -417,7 +418,7 @@ def test_a_node_that_no_job_reaches_fails():
     given = {"partitions": {"main": {"nodes": "worker1", "default": True}}}
     made = lab(SlurmOptions.model_validate(given))
     found = result("a job runs on every node and is accounted for", {}, made)
-    assert found.evidence == "worker2 is in no partition that is UP, so no job reaches it"
+    assert found.evidence == "worker2 is in no partition that is UP, so it gets no jobs"
 
 
 def test_mpi_plugins_of_older_releases():
@@ -426,5 +427,5 @@ def test_mpi_plugins_of_older_releases():
 
 
 def test_a_line_of_nodes_that_cannot_be_read():
-    with pytest.raises(Undetermined, match="`scontrol show node` does not say the CPUs and memory of x"):
+    with pytest.raises(Undetermined, match="`scontrol show node` does not print the CPUs and memory of x"):
         reading.parse_nodes("NodeName=x State=IDLE\n")

@@ -154,8 +154,8 @@ def test_nothing_is_made_below_a_folder_that_is_not_mounted(head):
 
 
 def test_what_is_mounted_is_read_from_the_node(tmp_path):
-    for name, said in (("findmnt", "autofs systemd-1\nnfs4 nfs1:/export/slurm"), ("ls", "")):
-        (tmp_path / name).write_text(f"#!/bin/sh\nprintf '{said}\\n'\n")
+    for name, shown in (("findmnt", "autofs systemd-1\nnfs4 nfs1:/export/slurm"), ("ls", "")):
+        (tmp_path / name).write_text(f"#!/bin/sh\nprintf '{shown}\\n'\n")
         (tmp_path / name).chmod(0o755)
     read = questions.mounted(StateMount.model_validate(MOUNT))
     done = subprocess.run(
@@ -202,7 +202,7 @@ def test_what_is_mounted_is_read_from_the_node(tmp_path):
         ({"accounting": {"storage_host": "h1"}}, [("accounting.storage_host",
          "slurmdbd runs on h1 itself, where MariaDB listens on localhost alone.")]),
         ({"accounting": {"dbd_host": "w1"}},
-         [("accounting.dbd_host", "w1 is not a head, so slurmdbd does not run there.")]),
+         [("accounting.dbd_host", "w1 is not a head, so slurmdbd cannot run there.")]),
         ({"accounting": {"dbd_host": "h3"}}, [("accounting.dbd_host", "h3 is not declared under nodes.")]),
         ({"accounting": {"dbd_host": "dbd.example.org"}}, []),
         ({"accounting": {"dbd_host": "10.0.0.200", "dbd_backup_host": "10.0.0.201"}}, []),
@@ -239,11 +239,11 @@ def test_slurmdbd_on_another_head():
     assert "AccountingStorageHost=h2\n" in texts.slurm_restart_conf(made, options)
     assert "DbdHost=h2\nDbdPort" in texts.slurmdbd_conf(made, options, "x")
     assert "Start slurmdbd with its settings" not in names(made, "h1")
-    assert "Declare accounts, users and QOS" not in names(made, "h1")
+    assert "Update accounts, users and QOS" not in names(made, "h1")
     order = names(made, "h1")
     assert order.index("Wait for slurmdbd") < order.index("Start slurmctld with its settings")
     on_h2 = names(made, "h2")
-    assert on_h2.index("Start slurmdbd with its settings") < on_h2.index("Declare accounts, users and QOS")
+    assert on_h2.index("Start slurmdbd with its settings") < on_h2.index("Update accounts, users and QOS")
     assert "Start slurmctld with its settings" not in on_h2
     assert names(made, "h1", "mariadb") == []
     assert "Start MariaDB with its settings" in names(made, "h2", "mariadb")
@@ -263,7 +263,7 @@ def test_a_slurmdbd_outside_is_asked_from_the_primary_head():
     assert "AccountingStorageHost=dbd.example.org\nAccountingStorageBackupHost=dbd2.example.org\n" in conf
     order = names(made, "h1")
     assert "Start slurmdbd with its settings" not in order
-    assert order.index("Declare accounts, users and QOS") < order.index("Start slurmctld with its settings")
+    assert order.index("Update accounts, users and QOS") < order.index("Start slurmctld with its settings")
     assert "slurmdbd is running" not in claimed("slurm", CHECKS, made.primary)
 
 
@@ -274,7 +274,7 @@ def test_a_backup_of_slurmdbd_has_the_same_file():
         text = content(planned(made, made.by_name[name]), "/etc/slurm/slurmdbd.conf")
         assert text is not None
         assert "DbdHost=h1\nDbdBackupHost=h2\n" in text
-    assert "Declare accounts, users and QOS" not in names(made, "h2")
+    assert "Update accounts, users and QOS" not in names(made, "h2")
 
 
 def test_a_database_outside_with_tls_and_another_secret():
@@ -475,7 +475,7 @@ def result(name, answers, made=MADE, where=None, always=None):
         (ARCHIVE, {CONFIG: CONFIGURED.replace("ArchiveJobs = Yes", "ArchiveJobs = No"), WRITABLE: ""}, "FAIL",
          "ArchiveJobs of the running slurmdbd is No, not yes"),
         (ARCHIVE, {CONFIG: CONFIGURED, WRITABLE: (1, "", "")}, "FAIL",
-         "user slurm cannot write /var/lib/slurm/archive, so nothing is purged"),
+         "user slurm cannot write /var/lib/slurm/archive, so slurmdbd purges nothing"),
         (ARCHIVE, {CONFIG: "SlurmctldPort = 6817\n"}, "UNKNOWN", None),
         (ARCHIVE, {CONFIG: CONFIGURED}, "UNKNOWN", None),
         (ARCHIVE, {}, "UNKNOWN", None),
@@ -565,7 +565,7 @@ def test_controllers_with_a_folder_each_are_found_out(tmp_path):
     assert (one.status, one.evidence) == (
         Status.FAIL,
         "; ".join(
-            f"{one} does not see what {other} writes: their state folders are not the same"
+            f"{one} does not see what {other} writes: their state folders differ"
             for one, other in (("h1", "h2"), ("h2", "h1"))
         ),
     )

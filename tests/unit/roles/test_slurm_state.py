@@ -185,8 +185,8 @@ def run(tmp_path, one, table, *arguments, tools=()):
     text = text.replace("refused=/run", f"refused={tmp_path}")
     text = text.replace("PATH=/usr/sbin", f"PATH={tmp_path}/bin:/usr/sbin").replace("sleep 15", "sleep 0.1")
     (tmp_path / "bin").mkdir(exist_ok=True)
-    for name, said in (("ls", "exit 0"), *tools):
-        (tmp_path / "bin" / name).write_text(f"#!/bin/sh\n{said}\n")
+    for name, printed in (("ls", "exit 0"), *tools):
+        (tmp_path / "bin" / name).write_text(f"#!/bin/sh\n{printed}\n")
         (tmp_path / "bin" / name).chmod(0o755)
     done = subprocess.run(
         ["sh", "-c", text, "state", *arguments], capture_output=True, text=True, timeout=60, check=False
@@ -195,7 +195,7 @@ def run(tmp_path, one, table, *arguments, tools=()):
 
 
 @pytest.mark.parametrize(
-    ("table", "said"),
+    ("table", "printed"),
     [
         (NFS_LINE, (0, "as declared")),
         (AUTOFS_LINE + NFS_LINE, (0, "as declared")),
@@ -206,8 +206,8 @@ def run(tmp_path, one, table, *arguments, tools=()):
         (NFS_LINE.replace("/shared rw", "/shared rw shared:7 master:1"), (0, "as declared")),
     ],
 )  # fmt: skip
-def test_what_is_mounted_is_judged_by_type_and_source(tmp_path, table, said):
-    assert run(tmp_path, of(site(OUTSIDE), "h1"), table) == said
+def test_what_is_mounted_is_judged_by_type_and_source(tmp_path, table, printed):
+    assert run(tmp_path, of(site(OUTSIDE), "h1"), table) == printed
 
 
 def test_a_filesystem_that_hangs_is_not_waited_for(tmp_path):
@@ -298,13 +298,13 @@ WIDEN = "add them to `storage.state.nodes`"
         (
             site(OUTSIDE, given={**PAIR, "state_mount": {**GIVEN, "source": "other:/x"}}),
             [("state_mount.source", ("state_mount is nfs4 from other:/x, and h1 mounts storage.state, nfs4 from "
-              "10.0.0.7:/srv/state."), "leave `state_mount` out: storage.state says what is mounted")],
+              "10.0.0.7:/srv/state."), "leave `state_mount` out: storage.state declares the mount")],
         ),
         (
             site(nfs("state", "/shared/a", "10.0.0.7", nodes=HEADS),
                  given={**PAIR, "state_dir": "/shared/a/s", "state_mount": GIVEN}),
             [("state_mount.path", "state_mount is on /shared, and storage.state on /shared/a.",
-              "leave `state_mount` out: storage.state says what is mounted")],
+              "leave `state_mount` out: storage.state declares the mount")],
         ),
         (
             site(nfs("state", "/shared", "10.0.0.7", nodes=("h1",))),

@@ -52,7 +52,7 @@ def made(**changes: Any) -> StorageLayoutOptions:
         ),
         (
             {"sku_disks": {"a": "scratch"}},
-            "a is the name of several things: disks, arrays and volume groups have names of their own.",
+            "a names several things: disks, arrays and volume groups need distinct names.",
         ),
         (
             {"disks": {"set1": {"slot": "0000:00:05.0"}}, "sku_disks": {"set": "scratch"}},
@@ -68,7 +68,7 @@ def made(**changes: Any) -> StorageLayoutOptions:
             "A disk is declared by its `slot`, or by its `serials` by node: one of the two.",
         ),
         ({"disks": {"a": {"serials": {"gpu1": "*"}}}}, "'*' is not the serial of a disk."),
-        ({"arrays": {"m": {"level": 5, "disks": ["a", "b"]}}}, "RAID 5 needs 3 disks or more, and has 2."),
+        ({"arrays": {"m": {"level": 5, "disks": ["a", "b"]}}}, "RAID 5 needs at least 3 disks, but has 2."),
         ({"arrays": {"m": {"level": 1, "disks": ["a", "a"]}}}, "a is used by the array m and by the array m."),
         (
             {"arrays": {"mirror": {"level": 1, "disks": ["a", "c"]}}},
@@ -80,7 +80,7 @@ def made(**changes: Any) -> StorageLayoutOptions:
         ),
         (
             {"arrays": {"a": {"level": 1, "disks": ["b", "c"]}}, "volume_groups": {}, "filesystems": {}},
-            "a is the name of several things: disks, arrays and volume groups have names of their own.",
+            "a names several things: disks, arrays and volume groups need distinct names.",
         ),
         (
             {"arrays": {"mirror": {"level": 0, "disks": ["a", "b"], "spares": ["c"]}}},
@@ -92,15 +92,15 @@ def made(**changes: Any) -> StorageLayoutOptions:
         ),
         (
             {"filesystems": {"/etc": {"on": "mirror"}}},
-            "/etc cannot be mounted on: the operating system needs it.",
+            "/etc is not usable as a mount point: the operating system needs it.",
         ),
         (
             {"filesystems": {"/usr/lib/x": {"on": "mirror"}}},
-            "/usr/lib/x cannot be mounted on: the operating system needs it.",
+            "/usr/lib/x is not usable as a mount point: the operating system needs it.",
         ),
         (
             {"filesystems": {"/var/lib": {"on": "mirror"}}},
-            "/var/lib cannot be mounted on: the operating system needs it.",
+            "/var/lib is not usable as a mount point: the operating system needs it.",
         ),
         (
             {"filesystems": {"/s": {"on": "mirror", "type": "ext4", "mount_options": ["uquota"]}}},
@@ -213,7 +213,7 @@ DECLARED = {"nvme0n1": "a (serial A)", "nvme1n1": "b (serial B)"}
             ["b (serial B) is not a member", "it is degraded by 1"],
             None,
         ),
-        (CLEAN, {**DECLARED, "sdx": "in_sync"}, ["sdx is a member, and not declared"], None),
+        (CLEAN, {**DECLARED, "sdx": "in_sync"}, ["sdx is a member but not declared"], None),
         (
             {**CLEAN, "sync_action": "recover", "sync_completed": "512 / 2048"},
             {**DECLARED, "nvme1n1": "spare,replacement", "sdx": "in_sync,want_replacement"},
@@ -223,7 +223,7 @@ DECLARED = {"nvme0n1": "a (serial A)", "nvme1n1": "b (serial B)"}
         (
             CLEAN,
             {**DECLARED, "sdx": "in_sync,want_replacement"},
-            ["sdx is a member, and not declared"],
+            ["sdx is a member but not declared"],
             None,
         ),
         (
@@ -320,7 +320,7 @@ LVS = 'lvs {"report": [{"lv": [{"vg_name": "data", "lv_name": "%s", "lv_size": "
         ((VGS, LVS % ("work", 600)), "PASS", "data/work 0.0 GiB"),
         ((VGS, LVS % ("work", 500)), "FAIL", None),
         ((VGS, LVS % ("other", 600)), "FAIL", "there is no volume data/work"),
-        ((), "FAIL", "there is no volume group data, or lvm2 does not list it"),
+        ((), "FAIL", "the volume group datais missing, or lvm2 does not list it"),
         (("vgs rubbish",), "UNKNOWN", None),
     ],
 )

@@ -161,7 +161,7 @@ FAILURES = [
         FOLLOW,
         worker,
         {SOURCES: SOURCE.replace("*", "x")},
-        "head1 (10.9.0.10) answers and is not selected (state x)",
+        "head1 (10.9.0.10) answers but is not selected (state x)",
     ),
     (
         SERVE,

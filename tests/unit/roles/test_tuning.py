@@ -1,4 +1,4 @@
-"""The tuning role: options, values by kind of node, what a container has of its own, whole files."""
+"""The tuning role: options, values by kind of node, what is separate in a container, whole files."""
 
 from __future__ import annotations
 
@@ -97,8 +97,8 @@ def test_the_reserve_is_only_raised_unless_the_site_declares_it():
     [("67584", "135168"), ("135168", None), ("185363", None), ("", "135168"), (None, "135168")],
 )
 def test_the_deploy_lowers_no_reserve(there, set_to):
-    told = {"vm.min_free_kbytes": there, "vm.swappiness": "10"}
-    found = {key: value for key, value in told.items() if value is not None}
+    reported = {"vm.min_free_kbytes": there, "vm.swappiness": "10"}
+    found = {key: value for key, value in reported.items() if value is not None}
     wanted = {"vm.min_free_kbytes": "135168", "vm.swappiness": "10"}
     wrong = values_to_set(found, wanted, ("vm.min_free_kbytes",))
     assert wrong == ({} if set_to is None else {"vm.min_free_kbytes": set_to})

@@ -52,13 +52,13 @@ SWAPPINESS = asked(Sysctls().command(("vm.swappiness",)))
 
 
 def sysctl(key, value):
-    """The kernel's value; None: it has no such key."""
-    told = "" if value is None else f"{key}={value}\n".replace(" ", "\t")
-    return {asked(Sysctls().command((key,))): told, **file(proc_path(key), value, digest_only=True)}
+    """The kernel's value; None: the key does not exist."""
+    reported = "" if value is None else f"{key}={value}\n".replace(" ", "\t")
+    return {asked(Sysctls().command((key,))): reported, **file(proc_path(key), value, digest_only=True)}
 
 
 HEALTHY = {
-    **{line: told for key, value in VALUES.items() for line, told in sysctl(key, value).items()},
+    **{line: reported for key, value in VALUES.items() for line, reported in sysctl(key, value).items()},
     ASK_BOOT: "# /etc/sysctl.d/90-rackwright.conf\n" + "".join(f"{k} = {v}\n" for k, v in VALUES.items()),
     ASK_SESSION: UNLIMITED + "NPROC   unlimited unlimited\n",
     ASK_SERVICE: "MEMLOCK unlimited unlimited\n",
@@ -138,7 +138,7 @@ FAILURES = [
         {ASK_MANAGER: "8388608\n"},
         "the running systemd has DefaultLimitMEMLOCK=8388608, not infinity",
     ),
-    (THP, {ASK_HUGEPAGES: "[always] madvise never\n"}, "transparent huge pages: always, not madvise"),
+    (THP, {ASK_HUGEPAGES: "[always] madvise never\n"}, "transparent huge pages are always, not madvise"),
     (
         GOVERNOR,
         {ASK_GOVERNOR: "performance\npowersave\nperformance\npowersave\n"},
@@ -280,8 +280,8 @@ def test_the_sites_own_machine_values_are_named_when_out_of_scope():
     ],
 )
 def test_a_higher_reserve_is_the_kernels_own(there, status, evidence):
-    told = FakeHost({**HEALTHY, **sysctl(RESERVE, there)})
-    result = judged("tuning", CHECKS, f"{RESERVE} is as declared", CLUSTER, NODE, told)
+    reported = FakeHost({**HEALTHY, **sysctl(RESERVE, there)})
+    result = judged("tuning", CHECKS, f"{RESERVE} is as declared", CLUSTER, NODE, reported)
     assert (result.status, result.evidence) == (status, evidence)
 
 
