@@ -24,9 +24,7 @@ def base(options: BaseOptions) -> None:
     site = site_of()
     _name(site, options)
     _package_sources(site)
-    packages.database(
-        name="Repair the package database"
-    )  # apt refuses to install anything while it is broken
+    packages.database(name="Repair the package database")  # apt installs nothing while it is broken
     _NO_UPGRADES[site.node.family.package_tool]()
     _packages(site, options)
     _locale(site, options)

@@ -121,7 +121,7 @@ def default_route(context: CheckContext[BaseOptions]) -> str:
         return f"none is declared; {', '.join(map(str, routes)) or 'the node has none'}"
     wanted = " or ".join(f"{net.gateway} ({net.name})" for net in declared)
     if not routes:
-        fail(f"the node has no default route, not {wanted}")
+        fail(f"the node has no default route, but {wanted} is declared")
     used = [route for route in routes if route.metric == routes[0].metric]
     gateways = {str(net.gateway) for net in declared}
     for route in used:

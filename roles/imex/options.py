@@ -91,7 +91,7 @@ class ImexOptions(StackOptions, Listens):
             if self.channels == 0 and not managed:
                 yield (
                     "channels",
-                    f"Nothing creates IMEX channels on {node.name}, neither at boot nor the workload manager.",
+                    f"Neither the boot nor the workload manager creates IMEX channels on {node.name}.",
                     (
                         "e.g. `channels: 1`; or let the workload manager make them (Slurm: SwitchType "
                         "switch/nvidia_imex)"

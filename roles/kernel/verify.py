@@ -178,7 +178,7 @@ def _mitigations(context: Context) -> str:
     return f"{len(found)} vulnerabilities, none of them open"
 
 
-def _says_something(node: Node, options: KernelOptions) -> bool:
+def _declares_arguments(node: Node, options: KernelOptions) -> bool:
     return bool(arguments.declared(node, options) or options.remove)
 
 
@@ -198,9 +198,12 @@ CHECKS = (
     Check("the running kernel is the declared one", _runs, needs=_KERNEL),
     Check("the declared kernel boots by default", _boots, needs=_KERNEL),
     Check(
-        "the running kernel has the declared arguments", _command_line, needs=_KERNEL, applies=_says_something
+        "the running kernel has the declared arguments",
+        _command_line,
+        needs=_KERNEL,
+        applies=_declares_arguments,
     ),
-    Check("the next boot has the declared arguments", _next_boot, needs=_KERNEL, applies=_says_something),
+    Check("the next boot has the declared arguments", _next_boot, needs=_KERNEL, applies=_declares_arguments),
     Check(
         "the declared huge pages are reserved",
         _huge_pages,

@@ -15,7 +15,7 @@ from rackwright.model.storage import Filesystem, FilesystemKind, FilesystemPurpo
 MOST_CONNECTIONS = 16
 """Of one mount: NFS_MAX_CONNECTIONS, nfs(5); vastnfs allows more."""
 FIRST_DECIDES = frozenset({"nconnect", "max_connect"})
-"""Options that mounts sharing a server's connections may differ in (nfs_match_client, fs/nfs/client.c of Linux)."""
+"""Options in which mounts may differ and still share the connections to a server (nfs_match_client, fs/nfs/client.c of Linux)."""
 DECIDED_BY_FIRST = ("nconnect", "max_connect", "noresvport")
 """All that the first mount decides; `noresvport` is shown as it was given, even where the connections differ."""
 RDMA_PORT = 20049

@@ -67,17 +67,17 @@ def _issuer(context: CheckContext[SiteCaOptions]) -> Issuer:
 
 def _each(context: CheckContext[SiteCaOptions], claim: Callable[[_Found], str]) -> str:
     """A claim of every certificate of the node; FAIL of any comes before UNKNOWN, and that before WARN."""
-    printed: list[str] = []
+    evidence: list[str] = []
     doubts: list[Exception] = []
     for one in declared(context.cluster, context.node):
         try:
             state = context.fact(CertificateAt, one.chain, one.key, context.options.renew_before_days)
-            printed.append(f"{one.name}: {claim(_Found(one, state))}")
+            evidence.append(f"{one.name}: {claim(_Found(one, state))}")
         except (Undetermined, Warned) as doubt:
             doubts.append(doubt)
     if doubts:
         raise next((doubt for doubt in doubts if isinstance(doubt, Undetermined)), doubts[0])
-    return "; ".join(printed) or "no role on this node needs a certificate"
+    return "; ".join(evidence) or "no role on this node needs a certificate"
 
 
 def _valid(context: CheckContext[SiteCaOptions]) -> str:

@@ -39,7 +39,7 @@ def _version(context: Context) -> str:
 def _cgroups(context: Context) -> str:
     found = _status(context)
     if found.cgroups != "none":
-        fail(f"the cgroups mode is {found.cgroups}, not none: it hides cores from hwloc and Slurm")
+        fail(f"the cgroups mode is {found.cgroups}, not none, which hides cores from hwloc and Slurm")
     return "none"
 
 

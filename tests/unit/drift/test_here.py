@@ -143,8 +143,8 @@ def test_install_twice_then_uninstall_leaves_nothing(machine: Machine, cluster):
     assert names(first)[:4] == [
         "Make the checking user's group",
         "Make the checking user",
-        "Create /etc/rackwright-drift",
-        "Create /var/lib/rackwright-drift",
+        "Make /etc/rackwright-drift",
+        "Make /var/lib/rackwright-drift",
     ]
     assert names(first)[-1] == "Run the timer of the checker"
     assert not (machine.root / "etc/rackwright-drift").exists()

@@ -109,7 +109,7 @@ def test_a_locked_driver_brings_its_archive_its_pin_its_kernel_and_its_modules()
     wanted = (
         "Install the declared kernel and its headers",
         "Write GRUB's default kernel and arguments",
-        "Write the key for the driver's repository",
+        "Write the key of the driver's repository",
         "Write the driver's repository",
         "Pin the driver's dependencies",
         "Write the modules' options and keep nouveau out",

@@ -217,8 +217,8 @@ DECLARED = "declared(mounts_of(node, node.options['nfs_client']))"
 @pytest.mark.parametrize(
     ("by_use", "names"),
     [
-        (True, ["Write the mount unit for /home", "Write the automount unit of /home", "Mount /home"]),
-        (False, ["Write the mount unit for /home", "Mount /home"]),
+        (True, ["Write the mount unit of /home", "Write the automount unit of /home", "Mount /home"]),
+        (False, ["Write the mount unit of /home", "Mount /home"]),
     ],
 )
 def test_files_come_before_what_reads_them(tmp_path, by_use, names):

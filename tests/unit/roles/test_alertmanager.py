@@ -32,12 +32,12 @@ def hook(**given):
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"nodes": ["head1", "head1"]}, "The pair is one node twice."),
+        ({"nodes": ["head1", "head1"]}, "Both nodes of the pair are the same."),
         ({"nodes": ["head1", "head2"], "gossip_port": 9093}, "`port` and `gossip_port` are the same."),
-        ({"receivers": {"nowhere": {"webhook": [HOOK]}}}, "The receiver name nowhere."),
-        ({"receivers": {"rackwright-drill": {"webhook": [HOOK]}}}, "The receiver name rackwright-drill."),
+        ({"receivers": {"nowhere": {"webhook": [HOOK]}}}, "The receiver name nowhere is reserved by rackwright."),
+        ({"receivers": {"rackwright-drill": {"webhook": [HOOK]}}}, "The receiver name rackwright-drill is reserved by rackwright."),
         ({"receivers": {"Ops": {"webhook": [HOOK]}}}, "String should match pattern '^[a-z][a-z0-9-]{0,30}$'"),
-        ({"receivers": {"ops": {}}}, "This receiver sends nothing anywhere."),
+        ({"receivers": {"ops": {}}}, "This receiver has no destination."),
         ({"receivers": OPS}, "The receiver ops sends e-mail, and no mail server is declared."),
         ({"critical": {"receiver": "ops"}}, "`critical` names the receiver ops, which is not declared."),
         ({"watchdog": "ops"}, "`watchdog` names the receiver ops, which is not declared."),

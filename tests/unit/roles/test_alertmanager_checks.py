@@ -195,9 +195,9 @@ BOTH = ("10.9.0.10:9094", "10.9.0.20:9094")
     ("answers", "verdict", "evidence"),
     [
         (status(*BOTH), "PASS", "head1 and head2 see each other"),
-        (status(BOTH[0]), "FAIL", "it does not see head2"),
-        (status(*BOTH, "10.9.0.66:9094"), "FAIL", "it sees 10.9.0.66:9094, which is not declared"),
-        (status(*BOTH, state="settling"), "UNKNOWN", "gossip is settling"),
+        (status(BOTH[0]), "FAIL", "head1 does not see head2"),
+        (status(*BOTH, "10.9.0.66:9094"), "FAIL", "head1 sees 10.9.0.66:9094, which is not declared"),
+        (status(*BOTH, state="settling"), "UNKNOWN", "gossip status is settling"),
         ({"/api/v2/status": "{}"}, "UNKNOWN", "Alertmanager's answer does not describe its cluster"),
         (
             {"/api/v2/status": '{"cluster": {"status": "disabled"}}'},

@@ -382,8 +382,8 @@ def packed(store, name="site.yaml"):
 SITE_PART = "base64 /srv/backup/test/head1-20251126T023000Z/site.gz.age"
 FAILING = [
     (WHOLE, {"newest": {"made": NOW - 31 * 3600}}, "head1-20251126T023000Z is 31 h old, more than 30 h"),
-    (WHOLE, {"backups": [], "error": "no space"}, "there is no backup: no space"),
-    (WHOLE, {"installation": "new", "error": "of an earlier one"}, "there is no backup: of an earlier one"),
+    (WHOLE, {"backups": [], "error": "no space"}, "no backup exists: no space"),
+    (WHOLE, {"installation": "new", "error": "of an earlier one"}, "no backup exists: of an earlier one"),
     (WHOLE, {"damage": ["x is not the file"]}, "head1-20251126T023000Z: x is not the file"),
     (
         WHOLE,

@@ -162,7 +162,7 @@ def test_a_missing_ip_is_unknown():
             "FAIL",
             "the default route uses 10.9.0.1 (eth0), not 192.0.2.1 (external)",
         ),
-        (HEAD, "[ ]", "FAIL", "the node has no default route, not 192.0.2.1 (external)"),
+        (HEAD, "[ ]", "FAIL", "the node has no default route, but 192.0.2.1 (external) is declared"),
         (WORKER, route(("10.9.0.1", "eth0", 0)), "PASS", "10.9.0.1 (eth0)"),
         (
             WORKER,
@@ -260,7 +260,7 @@ def test_the_file_that_makes_it_last(value):
     assert plan.error is None
     assert content(plan, forwarding.PATH) == forwarding.text(value)
     names = [operation.name for operation in plan.operations]
-    assert f"Turn packet forwarding {'on' if value else 'off'}" in names
+    assert f"{'Enable' if value else 'Disable'} packet forwarding" in names
 
 
 @pytest.mark.parametrize(

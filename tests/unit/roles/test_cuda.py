@@ -113,7 +113,7 @@ def test_what_is_refused(tmp_path):
         (FOUND, {SHELL: (1, "", "")}, "FAIL", "a login shell finds no nvcc, not /usr/bin/nvcc"),
         (FOUND, {}, "UNKNOWN", "cannot run `bash`: not found"),
         (RUNS, xml(SKU), "PASS", "driver 580.173.02, at least 450.80.02 is needed"),
-        (RUNS, xml(SKU, OLD), "FAIL", "driver 418.226.00 is loaded, but CUDA 11.8 needs  or newer450.80.02"),
+        (RUNS, xml(SKU, OLD), "FAIL", "driver 418.226.00 is loaded, but CUDA 11.8 needs 450.80.02 or newer"),
         (RUNS, {}, "UNKNOWN", None),
     ],
 )  # fmt: skip

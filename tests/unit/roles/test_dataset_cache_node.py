@@ -163,7 +163,7 @@ def test_a_copy_that_takes_too_long(world, store, monkeypatch):
 def test_a_source_that_is_not_mounted_an_empty_one_and_a_larger_one(world, monkeypatch):
     there = cache(world, b={"gib": 1, "from": str(world / "data")})
     (world / "data/a/sub/file").unlink()
-    with pytest.raises(CacheMistake, match="a: its source has no files"):
+    with pytest.raises(CacheMistake, match="a: its source is empty"):
         fetch(there, "a")
     with pytest.raises(CacheMistake, match=r"b has 2\.\d GiB, but 1 are declared"):
         fetch(there, "b")
@@ -411,7 +411,7 @@ def test_a_group_alone_may_read(world, monkeypatch):
 
 
 def test_a_group_that_is_not_there(world):
-    with pytest.raises(CacheMistake, match="there is no group no-such-group"):
+    with pytest.raises(CacheMistake, match="group no-such-group does not exist"):
         fetch(cache(world, group="no-such-group"), "a")
 
 
@@ -421,7 +421,7 @@ def test_arguments_names_and_users(world, tmp_path, capsys, monkeypatch):
         assert node.main(wrong) == 64
     there = cache(world)
     fetch(there, "a")
-    with pytest.raises(CacheMistake, match=r"there is no dataset '\.\./x'; declared: a, b, c"):
+    with pytest.raises(CacheMistake, match=r"dataset '\.\./x' is not declared; declared: a, b, c"):
         node.run("path", "../x", dict(there.settings))
     assert node.run("path", "a", dict(there.settings)) == 0
     with pytest.raises(CacheMistake, match="b is not on this node"):

@@ -84,7 +84,7 @@ STAT = "stat -c '%F %a' /dev/gdrdrv"
          f"gdrdrv-dkms is 2.4.4-1, not {GDRCOPY}"),
         (INSTALLED, {}, "UNKNOWN", None),
         (LOADED, {**MODULES, MODINFO: "2.5.1\n"}, "PASS", "gdrdrv 2.5.1"),
-        (LOADED, {**MODULES, MODINFO: "2.4.4\n"}, "FAIL", "gdrdrv is 2.4.4, declared 2.5.1"),
+        (LOADED, {**MODULES, MODINFO: "2.4.4\n"}, "FAIL", "gdrdrv has version 2.4.4, not 2.5.1"),
         (LOADED, {"cat /proc/modules": "nvidia 1 0 - Live 0x0\n"}, "FAIL", "gdrdrv is not loaded"),
         (LOADED, {"cat /proc/modules": ""}, "UNKNOWN", "/proc/modules is empty"),
         (LOADED, MODULES, "UNKNOWN", None),

@@ -93,7 +93,7 @@ BOTH = (
 )
 NEITHER = (
     "channels",
-    "Nothing creates IMEX channels on gb1, neither at boot nor the workload manager.",
+    "Neither the boot nor the workload manager creates IMEX channels on gb1.",
     "e.g. `channels: 1`; or let the workload manager make them (Slurm: SwitchType switch/nvidia_imex)",
 )
 
@@ -204,7 +204,7 @@ FIND = "find /dev/nvidia-caps-imex-channels -type c -perm 0666 -name 'channel*'"
         (DOMAIN, {ASK: reported("DEGRADED", gb2=("10.9.0.12", "UNAVAILABLE"))}, "FAIL",
          "the domain is DEGRADED: 10.9.0.12 is UNAVAILABLE"),
         (DOMAIN, {ASK: reported(gb2=("10.9.0.99", "READY"))}, "FAIL",
-         "the domain is UP: 10.9.0.12 is not in it; 10.9.0.99 is, and is not declared"),
+         "the domain is UP: 10.9.0.12 is not a member; 10.9.0.99 is a member but not declared"),
         (DOMAIN, {ASK: reported("DEGRADED")}, "FAIL", "the domain is DEGRADED, although every node is READY: check the connections"),
         (DOMAIN, {ASK: "{}"}, "UNKNOWN", "nvidia-imex-ctl reports no nodes or no status"),
         (DOMAIN, {ASK: "Connection to IMEX daemon failed"}, "UNKNOWN", None),

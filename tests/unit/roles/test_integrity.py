@@ -117,13 +117,13 @@ def test_a_part_that_could_not_be_read_is_not_known(name, part, key):
 def test_an_account_that_apply_closed_is_a_warning(key):
     result = check(ACCOUNTS, answer("account|toor|0|/root|/usr/sbin/nologin|locked|1"), made(key=key))
     assert result.status is Status.WARN
-    assert "toor has uid 0 and is closed" in result.evidence
+    assert "toor has uid 0 and is locked" in result.evidence
 
 
 def test_keys_of_a_login_user_whose_own_key_is_not_known():
     result = check(KEYS, answer(), made())
     assert result.status is Status.UNKNOWN
-    assert "with which key rackwright logs in as rack" in result.evidence
+    assert "the key with which rackwright logs in as rack" in result.evidence
     ((path, sentence, hint),) = IntegrityOptions().warnings(made())
     assert path == "allowed_authorized_keys"
     assert "the keys of rack are not judged" in sentence

@@ -126,7 +126,7 @@ def test_right_interfaces_have_no_problems_and_connected_mode_is_warned_of():
     assert problems(opensm={"nodes": ["head1"], "partitions": {"storage": {"pkey": 1}}}) == []
     cluster, node = made()
     ((path, message, _),) = node.options["ipoib"].warnings(cluster)
-    assert (path, message.partition(" have")[0]) == ("interfaces.ibrail1.mode", "ConnectX-4 and later")
+    assert (path, message.partition(" support")[0]) == ("interfaces.ibrail1.mode", "ConnectX-4 and later")
 
 
 def test_a_network_with_larger_packets_than_a_datagram_is_refused():
@@ -138,7 +138,7 @@ def test_a_network_with_larger_packets_than_a_datagram_is_refused():
     ((path, message, _),) = node.options["ipoib"].problems(cluster)
     assert (path, message) == (
         "interfaces.a.mtu",
-        "fabric has an MTU of 9000 bytes, and datagram mode takes 4092.",
+        "fabric has an MTU of 9000, but datagram mode supports 4092.",
     )
 
 

@@ -142,7 +142,7 @@ CASES = [
         PROTOCOL,
         {READ: "0000:18:00.0 false true\n0000:19:00.0 false false\n"},
         "FAIL",
-        "irdma_rail0 (0000:18:00.0) speaks roce, not iwarp; irdma_rail1 (0000:19:00.0) speaks none, not iwarp",
+        "irdma_rail0 (0000:18:00.0) uses roce, not iwarp; irdma_rail1 (0000:19:00.0) uses none, not iwarp",
     ),
     (PROTOCOL, {READ: "0000:18:00.0  \n"}, "UNKNOWN", None),
     (PROTOCOL, {READ: "0000:18:00.0 true false\n"}, "UNKNOWN", "devlink does not show 0000:19:00.0"),

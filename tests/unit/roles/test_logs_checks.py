@@ -198,7 +198,7 @@ URLS = {"journal": "https://10.9.0.10:19532/upload", "loki": "https://10.9.0.10:
         ((0, "202", ""), "FAIL", "accepts clients without a certificate: it answers 202"),
         ((22, "400", ""), "FAIL", "accepts clients without a certificate: it answers 400"),
         ((7, "000", "curl: (7) refused"), "FAIL", "nothing answers at"),
-        ((60, "000", "curl: (60) self-signed"), "FAIL", "has a certificate that is not of the site's CA"),
+        ((60, "000", "curl: (60) self-signed"), "FAIL", "has a certificate that the site CA did not issue"),
         ((28, "000", "curl: (28) timed out"), "UNKNOWN", "exited 28: curl: (28) timed out"),
         ((127, "", "sh: curl: not found"), "UNKNOWN", "exited 127"),
     ],
@@ -260,7 +260,7 @@ def test_a_keeper_that_does_not_run():
         (
             {"gpu1": NOW - 1200.0, "gpu2": NOW - 6000.0},
             "FAIL",
-            "lines of gpu[1-2] do not arrive: the newest line of gpu2",
+            "logs of gpu[1-2] do not arrive: the newest line of gpu2",
         ),
         ({"gpu2": 0.0}, "FAIL", "head1 has no line of gpu2"),
     ],

@@ -102,7 +102,11 @@ def test_a_whole_bond_has_no_fault():
         (LACP.partition("\nSlave Interface: stor1")[0], {}, "stor1 is not in data"),
         (LACP.replace("44:38:39:00:00:01", "00:00:00:00:00:00"), {}, "no LACP partner answers on data"),
         (LACP[::-1].replace("1 :DI rotagerggA", "2 :DI rotagerggA", 1)[::-1], {}, "different aggregators"),
-        (LACP.replace("layer3+4 (1)", "layer2 (0)"), {}, "spreads by layer2 (0), not layer3+4"),
+        (
+            LACP.replace("layer3+4 (1)", "layer2 (0)"),
+            {},
+            "has the transmit hash policy layer2 (0), not layer3+4",
+        ),
         (LACP, {"lacp_rate": "fast"}, "has the LACP rate slow, not fast"),
         (BACKUP, {}, "is fault-tolerance (active-backup), not 802.3ad"),
         (BACKUP, {"mode": "active-backup"}, "stor0 of data is down"),

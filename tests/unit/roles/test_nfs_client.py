@@ -188,8 +188,8 @@ def test_mounts_of_one_server_share_its_connections():
         (
             "",
             (
-                "home and data share the connections to 10.9.0.10, with nconnect=8 and nconnect=16: whichever is "
-                "mounted first decides."
+                "home and data share the connections to 10.9.0.10, with nconnect=8 and nconnect=16: the one "
+                "mounted first decides for both."
             ),
             "declare the same `nconnect` for both",
         )
@@ -237,7 +237,7 @@ def test_what_the_first_mount_decides_besides_is_the_same_too(option):
             "",
             (
                 f"home and data share the connections to 10.9.0.10, with and without {name}: the one mounted "
-                "first decides."
+                "first decides for both."
             ),
             f"declare the same `{name}` for both, or for neither",
         )

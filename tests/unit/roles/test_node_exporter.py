@@ -72,12 +72,12 @@ def test_it_is_planned_on_every_release(os):
     plan = planned(there, worker(there))
     assert plan.error is None
     assert [entry.name for entry in plan.operations if entry.role == "node_exporter"] == [
-        "Create the folder for node_exporter's unit settings",
+        "Make the folder of node_exporter's unit settings",
         "Write the command line of node_exporter",
         "Install node_exporter",
         "Let root own the folder around data of node_exporter",
-        "Create the folder for exporters",
-        "Create the folder for node_exporter",
+        "Make the folder of exporters",
+        "Make the folder of node_exporter",
         "Issue the certificate node_exporter",
         "Write who may read node_exporter",
         "Restrict the textfile folder to root",

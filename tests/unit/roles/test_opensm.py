@@ -344,7 +344,7 @@ def check(name, node, replies, **changes):
             "FAIL",
             (
                 "fabric: the master is 0x0000000000100007 (priority 14), not this node (0x0000000000100005): another "
-                "subnet manager rules it, e.g. a switch's"
+                "subnet manager controls it, e.g. a switch's"
             ),
         ),
         (

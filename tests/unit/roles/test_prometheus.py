@@ -62,7 +62,7 @@ HEAD = head(SITE)
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"nodes": ["head1", "head1"]}, "The pair is one node twice."),
+        ({"nodes": ["head1", "head1"]}, "Both nodes of the pair are the same."),
         ({"labels": {"node": "x"}}, "rackwright sets the label node itself."),
         ({"labels": {"cluster": "x"}}, "rackwright sets the label cluster itself."),
         ({"alerts": {"Watchdgo": {}}}, "There is no alert Watchdgo."),
@@ -233,7 +233,7 @@ def test_every_target_has_to_answer():
     assert seldom.status == "WARN"
     assert seldom.evidence == "1 of 8 targets with long intervals have not been scraped yet"
     missing = result(TARGETS, {"query": series(*up[1:])})
-    assert (missing.status, missing.evidence) == ("FAIL", "node head1:9100 is not known")
+    assert (missing.status, missing.evidence) == ("FAIL", "node head1:9100 is not a target")
 
 
 def rules(*found):

@@ -64,7 +64,7 @@ def _registers(first, second):
         (
             _registers("5936\n", "2936\n"),
             "FAIL",
-            "mlx5_rail1 (0000:2a:00.0) asks for 512 bytes, not 4096",
+            "mlx5_rail1 (0000:2a:00.0) has a read request size of 512 bytes, not 4096",
         ),
         (_registers("5936\n", ""), "UNKNOWN", "setpci did not print a register: ''"),
         ({}, "UNKNOWN", None),
@@ -119,9 +119,9 @@ def test_interrupts_are_moved_to_near_cpus_one_after_the_other(tmp_path):
         },
     )
     assert machine.read().splitlines() == [
-        "interrupt 31 of 0000:18:00.0 is on CPU 4 5",
-        "interrupt 32 of 0000:18:00.0 is on CPU 7",
-        "interrupt 33 of 0000:18:00.0 is on CPU 4 5 6 7",
+        "interrupt 31 of 0000:18:00.0 CPU 4 5",
+        "interrupt 32 of 0000:18:00.0 CPU 7",
+        "interrupt 33 of 0000:18:00.0 CPU 4 5 6 7",
         "interrupt 41 of 0000:2a:00.0 is on CPU 3",
     ]
     done = machine.run(script(**LOCAL))
@@ -145,7 +145,7 @@ def test_what_cannot_be_read_is_never_local(tmp_path):
     machine = Machine(tmp_path, {PCIS[0]: (-1, {30: "0"})})
     assert machine.read().splitlines() == [
         "no MSI interrupts of 0000:2a:00.0 in sysfs",
-        "the firmware does not report the NUMA node of 0000:18:00.0 is on",
+        "the firmware does not report the NUMA node of 0000:18:00.0",
     ]
     assert machine.run(script(**LOCAL)).returncode == 1
     one_node = Machine(tmp_path / "one", {PCIS[0]: (-1, {30: "0"}), PCIS[1]: (-1, {40: None})}, nodes=1)
@@ -176,14 +176,14 @@ def printed(text):
             "mlx5_rail1: interrupt 41 (CPU 3) is far from it",
         ),
         (
-            printed("".join(f"interrupt {n} of 0000:18:00.0 is on CPU 56 57\n" for n in range(31, 37))),
+            printed("".join(f"interrupt {n} of 0000:18:00.0 CPU 56 57\n" for n in range(31, 37))),
             "FAIL",
             "mlx5_rail0: interrupts 31 (CPU 56 57), 32 (CPU 56 57), 33 (CPU 56 57), 34 (CPU 56 57) and 2 more are far from it",
         ),
         (
-            printed("the firmware does not report the NUMA node of 0000:18:00.0 is on\n"),
+            printed("the firmware does not report the NUMA node of 0000:18:00.0\n"),
             "UNKNOWN",
-            "the firmware does not report the NUMA node of 0000:18:00.0 is on",
+            "the firmware does not report the NUMA node of 0000:18:00.0",
         ),
         ({}, "UNKNOWN", None),
     ],

@@ -73,7 +73,7 @@ def check(name, replies, devices=CARDS, **where):
             NAMES,
             sysfs(card(), card("ibp42s0", "0000:2a:00.0")),
             "FAIL",
-            "mlx5_rail1 (rail 1 of fabric): the device at 0000:2a:00.0 is called ibp42s0",
+            "mlx5_rail1 (rail 1 of fabric): the device at 0000:2a:00.0 is named ibp42s0",
         ),
         (NAMES, {DEVICES: card()}, "UNKNOWN", None),
         (NAMES, {}, "UNKNOWN", None),
@@ -199,7 +199,7 @@ LOADED = "".join(f"{name} 1 0 - Live 0x0\n" for name in ("ib_uverbs", "rdma_ucm"
         (
             {"cat /proc/modules": LOADED.replace("ib_umad", "x"), "test -d /sys/module/ib_umad": (1, "", "")},
             "FAIL",
-            "ib_umad not loaded",
+            "not loaded: ib_umad",
         ),
         ({"cat /proc/modules": "\n"}, "UNKNOWN", "/proc/modules is empty"),
         ({}, "UNKNOWN", None),

@@ -167,7 +167,7 @@ def test_the_check(there, role, change, status, evidence):
             login, change.get("login", options.auth_json(secret)), change.get("mode", "600"), digest_only=True
         ),
     }
-    name = f"{role}'s certificates and logins of registries are as declared"
+    name = f"{role.capitalize()}'s registry certificates and logins are as declared"
     found = judged(role, checks, name, site, worker(site), FakeHost(answers))
     assert found.status == status, found
     assert evidence in found.evidence

@@ -258,7 +258,7 @@ def test_no_check_passes_without_knowing():
             "every registry answers",
             {**UP, f"{CURL}5001/v2/": (2, "", "unknown option")},
             "UNKNOWN",
-            "cannot ask http://10.9.0.10:5001/v2/: unknown option",
+            "cannot query http://10.9.0.10:5001/v2/: unknown option",
         ),
         (REACHED, UP, "PASS", "2 registries from 2 nodes"),
         (

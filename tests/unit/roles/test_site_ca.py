@@ -149,7 +149,9 @@ def test_one_cluster_has_one_ca():
         odd = worker(SITE).model_copy(update={"options": {"site_ca": other}})
         site = SITE.model_copy(update={"nodes": (HEAD, odd)})
         found = sentences(site, "site_ca", "head1")
-        assert [message.partition(" would have another CA")[0] for _, message, _ in found] == ["gpu1"] * count
+        assert [message.partition(" would have a different CA")[0] for _, message, _ in found] == [
+            "gpu1"
+        ] * count
 
 
 def test_the_key_of_a_given_ca_is_never_generated(tmp_path):
@@ -419,7 +421,7 @@ THERE = {"sh -c 'command -v openssl'": "/usr/bin/openssl"}
         (
             (1, "connect:errno=111", ""),
             "FAIL",
-            "10.9.0.10:5001 serves no certificate: connect:errno=111",
+            "10.9.0.10:5001 presents no certificate: connect:errno=111",
         ),
         (
             "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----",

@@ -279,7 +279,7 @@ def test_a_slurm_release_that_is_not_known_has_to_be_declared():
     ]
     declared = of({"packages": {"source": "schedmd", "release": "25.11"}})
     assert found(dgx(declared, os=unknown)) == []
-    with pytest.raises(RackwrightError, match="The Slurm release of rocky-10 is not known"):
+    with pytest.raises(RackwrightError, match="The Slurm release of rocky-10 is unknown"):
         release_on(dgx(of({}), os=unknown).primary, of({}))
 
 
@@ -301,7 +301,7 @@ def test_containers_and_machines_do_not_mix():
     )
     ((path, sentence, _),) = found(made)
     assert path == ""
-    assert sentence.startswith("w2 cannot hold jobs in cgroups and the other workers can;")
+    assert sentence.startswith("w2 cannot confine jobs in cgroups but the other workers can;")
 
 
 def test_a_node_of_its_own_mind():

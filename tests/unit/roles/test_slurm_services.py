@@ -458,9 +458,9 @@ def result(name, answers, made=MADE, where=None, always=None):
     [
         (STATE_CHECK, {FINDMNT: "/shared nfs4 nfs1:/export/slurm\n", **GUARDED}, "PASS", None),
         (STATE_CHECK, {FINDMNT: "/ ext4 /dev/sda1\n", **GUARDED}, "FAIL",
-         "/shared/slurmctld is on / (ext4 /dev/sda1), and /shared is not mounted"),
+         "/shared/slurmctld is on / (ext4 /dev/sda1): /shared is not mounted"),
         (STATE_CHECK, {FINDMNT: "/shared nfs4 nfs2:/other\n", **GUARDED}, "FAIL",
-         "on /shared is nfs4 nfs2:/other, not nfs4 nfs1:/export/slurm"),
+         "/shared is nfs4 nfs2:/other, not nfs4 nfs1:/export/slurm"),
         (STATE_CHECK, {FINDMNT: "/shared nfs4 nfs1:/export/slurm\n", **file(GUARD, None)}, "FAIL",
          f"{GUARD} is missing"),
         (STATE_CHECK, {FINDMNT: (1, "", "")}, "FAIL",

@@ -106,7 +106,7 @@ def made(**changes: Any) -> StorageLayoutOptions:
             {"filesystems": {"/s": {"on": "mirror", "type": "ext4", "mount_options": ["uquota"]}}},
             "ext4 has no mount option `uquota`.",
         ),
-        ({"filesystems": {"/a/../b": {"on": "mirror"}}}, "/a/../b cannot be mounted on."),
+        ({"filesystems": {"/a/../b": {"on": "mirror"}}}, "/a/../b is not usable as a mount point."),
         ({"filesystems": {"/s": {"on": "data/none"}}}, "/s is on data/none, which is not declared."),
         (
             {"volume_groups": {"data": {"on": ["c"], "volumes": {"work": "10G"}}}},
@@ -282,10 +282,10 @@ ONE = {"filesystems": {"/scratch": {"on": "mirror"}}}
         (WHOLE, answered(*ARRAY, without="@"), "PASS", "mirror is clean, 2 members"),
         (WHOLE, answered(*REBUILDING, without="@"), "WARN", "mirror is rebuilding, 25 % done"),
         (WHOLE, answered(*FAILED, without="@"), "FAIL", "mirror: nvme0n1 has failed"),
-        (WHOLE, answered(without="@"), "FAIL", "the array mirror does not run"),
+        (WHOLE, answered(without="@"), "FAIL", "the array mirror is not running"),
         (WHOLE, FakeHost({ASK: "begin\n"}), "UNKNOWN", None),
         (TYPES, answered(*ARRAY, without="@"), "PASS", "mirror: xfs"),
-        (TYPES, answered(without="@"), "UNKNOWN", "what is on mirror cannot be read"),
+        (TYPES, answered(without="@"), "UNKNOWN", "the signatures on mirror cannot be read"),
         (MOUNTED, answered(*ARRAY, without="@"), "PASS", "/scratch (xfs from /dev/md127)"),
         (MOUNTED, answered(*ARRAY[:-1], without="@"), "FAIL", "/scratch is not mounted from a block device"),
         (
@@ -319,8 +319,8 @@ LVS = 'lvs {"report": [{"lv": [{"vg_name": "data", "lv_name": "%s", "lv_size": "
     [
         ((VGS, LVS % ("work", 600)), "PASS", "data/work 0.0 GiB"),
         ((VGS, LVS % ("work", 500)), "FAIL", None),
-        ((VGS, LVS % ("other", 600)), "FAIL", "there is no volume data/work"),
-        ((), "FAIL", "the volume group datais missing, or lvm2 does not list it"),
+        ((VGS, LVS % ("other", 600)), "FAIL", "the volume data/work is missing"),
+        ((), "FAIL", "the volume group data is missing, or lvm2 does not list it"),
         (("vgs rubbish",), "UNKNOWN", None),
     ],
 )

@@ -223,7 +223,7 @@ CASES = [
     (VERSION, {texts.STATUS: (124, "", "")}, "UNKNOWN", None),
     (CGROUPS, {}, "PASS", "none"),
     (CGROUPS, {texts.STATUS: GOOD.replace("mode=none", "mode=force_v2")}, "FAIL", None),
-    (CONTAINER, {}, "PASS", "1 of 1 containers run"),
+    (CONTAINER, {}, "PASS", "1 of 1 containers are running"),
     (CONTAINER, {texts.STATUS: GOOD.replace("1/1 running", "0/1 running")}, "FAIL", None),
     (CONTAINER, {texts.STATUS: GOOD.replace("Containers: 1/1", "Containers: 0/0")}, "FAIL", None),
     (LOADED, {}, "PASS", "wekafsio is loaded"),
