@@ -119,9 +119,9 @@ def test_interrupts_are_moved_to_near_cpus_one_after_the_other(tmp_path):
         },
     )
     assert machine.read().splitlines() == [
-        "interrupt 31 of 0000:18:00.0 CPU 4 5",
-        "interrupt 32 of 0000:18:00.0 CPU 7",
-        "interrupt 33 of 0000:18:00.0 CPU 4 5 6 7",
+        "interrupt 31 of 0000:18:00.0 is on CPU 4 5",
+        "interrupt 32 of 0000:18:00.0 is on CPU 7",
+        "interrupt 33 of 0000:18:00.0 is on CPU 4 5 6 7",
         "interrupt 41 of 0000:2a:00.0 is on CPU 3",
     ]
     done = machine.run(script(**LOCAL))
@@ -176,7 +176,7 @@ def printed(text):
             "mlx5_rail1: interrupt 41 (CPU 3) is far from it",
         ),
         (
-            printed("".join(f"interrupt {n} of 0000:18:00.0 CPU 56 57\n" for n in range(31, 37))),
+            printed("".join(f"interrupt {n} of 0000:18:00.0 is on CPU 56 57\n" for n in range(31, 37))),
             "FAIL",
             "mlx5_rail0: interrupts 31 (CPU 56 57), 32 (CPU 56 57), 33 (CPU 56 57), 34 (CPU 56 57) and 2 more are far from it",
         ),
