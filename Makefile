@@ -12,10 +12,10 @@ BY_FILE := --dist loadfile
 TEST_PATH := PATH="$(abspath $(BIN)):$$PATH"
 LAB_PYTEST = $(BIN)/pytest -q -m "lab and not proof" --durations=15
 
-# Notes what a part took, where RACKWRIGHT_DURATIONS names a file (.ci/run does): $(TIMED) PART COMMAND
+# Records a part's duration in the file RACKWRIGHT_DURATIONS (.ci/run sets it): $(TIMED) PART COMMAND
 TIMED := .ci/timed
 
-# Without compiled files everything would be compiled anew at each start, the lab's programs included.
+# Without compiled files every start would compile everything again, the lab's programs included.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test check lint types fast-tests unit-tests slurm-rack plain-rack other-racks bench setup system clean
@@ -25,11 +25,11 @@ demo: setup system
 	$(BIN)/rackwright lab up inventory/lab.yaml
 	$(BIN)/rackwright accept inventory/lab.yaml --yes
 
-# Much of a lab test is waiting, so all parts run at once; the two longest have the CPU when they want it.
+# Lab tests mostly wait, so all parts run at once; the two longest have CPU priority.
 test: setup system
 	$(MAKE) --no-print-directory -j5 --output-sync=target slurm-rack plain-rack other-racks unit-tests types
 
-# Types beside tests. What takes seconds and needs no lab is marked slow and left to `make test`.
+# Type checks run beside the tests. Tests that take seconds without a lab are marked slow and run in `make test`.
 check: lint
 	$(MAKE) --no-print-directory -j2 --output-sync=target types fast-tests
 
@@ -58,7 +58,7 @@ other-racks: setup system
 	$(TIMED) other-racks nice -n 3 $(LAB_PYTEST) --ignore tests/racks/slurm --ignore tests/racks/plain tests/racks
 
 # Suites of tests that are too long for `make test`; results go to docs/proof.json and the pages made from it.
-# Part of it: make proof SUITE=dkms; SMOKE=1; SMOKE=1 SINCE=origin/main. AGAIN=1 repeats what has passed.
+# One part: make proof SUITE=dkms; SMOKE=1; SMOKE=1 SINCE=origin/main. AGAIN=1 repeats what has passed.
 proof: setup system system-vm system-fabric system-baremetal
 	$(BIN)/python -m tests.proof run $(SUITE) $(if $(SMOKE),--smoke) $(if $(SINCE),--since $(SINCE)) $(if $(AGAIN),--again)
 
@@ -71,7 +71,7 @@ proof-pages: setup
 	$(BIN)/python -m tests.proof pages
 
 # The same no-change job by rackwright, pyinfra and Ansible; results go to docs/benchmarks.json.
-# Part of it: make bench BENCH="--sizes 1,10 --rounds 1 --endpoints 0 --only rackwright"
+# One part: make bench BENCH="--sizes 1,10 --rounds 1 --endpoints 0 --only rackwright"
 bench: setup system
 	$(BIN)/python -m tests.bench.run $(BENCH)
 	$(BIN)/python -m tests.bench.checks
@@ -89,11 +89,11 @@ docs: setup
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet -f docs/site/mkdocs.yml
 	@echo "build/site/index.html"
 
-# What the lab needs of the machine itself; quick when it is there already.
+# What the lab needs on the host; quick when already installed.
 system:
 	.ci/bootstrap system
 
-# What its virtual machines need besides: `make proof` boots some, `make test` none.
+# What its virtual machines need in addition: `make proof` boots some, `make test` none.
 system-vm:
 	.ci/bootstrap vm
 

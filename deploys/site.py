@@ -1,4 +1,4 @@
-"""A whole cluster: the roles in the order they are applied, each where the cluster file has it."""
+"""A whole cluster: its roles in the order in which they are applied, each where the cluster file declares it."""
 # mypy: allow-redefinition
 
 from pyinfra.context import host

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 
 class Crowd:
-    """Whoever enters stays until as many are in as should come, and a moment more for one too many."""
+    """Everyone who enters stays until the expected number is in, and a moment longer to catch one too many."""
 
     def __init__(self, enough: Callable[[Crowd], bool]) -> None:
         self.most: Counter[str] = Counter()

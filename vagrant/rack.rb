@@ -95,7 +95,7 @@ module Rackwright
     # The address that this machine has on the management network.
     def host_address
       value("networks.#{nodes.first.management.network}.gateway") ||
-        raise(Mistake.new("#{file} gives the management network no gateway, which is this machine's address on it.",
+        raise(Mistake.new("#{file} declares no gateway for the management network, which is this host's address on it.",
                           'e.g. `gateway: 10.79.0.1`'))
     end
 
@@ -143,11 +143,11 @@ module Rackwright
     def refuse_unfit(details)
       details.each do |node|
         unless node['platform'] == 'vm'
-          raise Mistake.new("#{node['name']} in #{file} is #{node['platform']}, and Vagrant makes virtual machines.",
+          raise Mistake.new("#{node['name']} in #{file} is #{node['platform']}, but Vagrant makes virtual machines.",
                             'set `platform: vm`')
         end
         if node['lab'].nil?
-          raise Mistake.new("#{node['name']} in #{file} has no lab size, which is the size of its VM.",
+          raise Mistake.new("#{node['name']} in #{file} has no `lab` section, which sets the size of its VM.",
                             'e.g. `lab: {cpus: 2, memory_mib: 2048}`')
         end
       end

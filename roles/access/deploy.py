@@ -1,4 +1,4 @@
-"""Brings a node to what the access role declares."""
+"""Applies the access role to a node."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def access(options: AccessOptions) -> None:
     """Admin users, sudo, sshd, and logins from node to node."""
     site = site_of()
     for _, sentence, hint in options.problems(site.cluster):
-        raise RackwrightError(sentence, hint=hint)  # the last door: `validate` says so much earlier
+        raise RackwrightError(sentence, hint=hint)  # last resort: `validate` reports it much earlier
     openssh = names(site.node.family, "openssh")
     packages.installed(name="Install ssh and sudo", packages=openssh.packages)
-    files.directory(name="Make the folder of declared keys", path=KEYS)
+    files.directory(name="Create the folder for declared keys", path=KEYS)
     for group in host.loop(options.groups):  # type: ignore[no-untyped-call]
-        users.group(name=f"Make group {group.name}", group=group.name, gid=group.gid)
+        users.group(name=f"Create group {group.name}", group=group.name, gid=group.gid)
     for user in host.loop(options.users):  # type: ignore[no-untyped-call]
         _admin(site, user, options)
     for removed in host.loop(options.removed_users):  # type: ignore[no-untyped-call]
@@ -42,9 +42,9 @@ def access(options: AccessOptions) -> None:
         content=content,
         validate="sshd -t -f %s",
     )
-    # the folder, not our file alone: somebody else's file that came or went counts too
+    # the whole folder: a drop-in that another tool added or removed counts too
     units.unit(
-        name="Run sshd with its settings",
+        name="Start sshd with its settings",
         unit=openssh.unit or "",
         reload_on=(SSHD_FOLDER, "/etc/ssh/sshd_config"),
     )
@@ -64,27 +64,27 @@ def sshd_conf(site: Site, options: AccessOptions) -> str:
 
 
 def _admin(site: Site, user: AdminUser, options: AccessOptions) -> None:
-    users.group(name=f"Make group {user.name}", group=user.name, gid=user.uid)
+    users.group(name=f"Create group {user.name}", group=user.name, gid=user.uid)
     numbered = {group.name for group in options.groups} | {other.name for other in options.users}
     others = [group for group in user.groups if group not in numbered]
     for group in host.loop(others):  # type: ignore[no-untyped-call]
         # a system number: the next ordinary one may be that of a user who comes later
-        users.group(name=f"Make group {group}", group=group, system=True)
+        users.group(name=f"Create group {group}", group=group, system=True)
     home, shared = options.home_folder(site.cluster, site.node, user), home_of(site.node)
     users.user(
-        name=f"Make user {user.name}",
+        name=f"Create user {user.name}",
         user=user.name,
         uid=user.uid,
         group=user.name,
         groups=user.groups,
         shell=user.shell,
         home=home,
-        # below a declared filesystem its server makes them: root of a client may be squashed there
+        # the server creates homes below a declared filesystem: root of a client may be squashed there
         create_home=shared is None or not home.startswith(f"{shared.path}/"),
     )
-    # who was removed and is back has an account that expired; who is not there yet will be made open
+    # a user who was removed and is declared again has an expired account; a new one starts unlocked
     settings.setting(
-        name=f"Open the account of {user.name}",
+        name=f"Unlock the account of {user.name}",
         target=f"account {user.name}",
         read=f"{_expiry(user.name)} | grep . || echo open",
         want="open",
@@ -119,14 +119,14 @@ def _sudo(options: AccessOptions) -> None:
     sudoers = tuple(user.name for user in options.users if user.sudo)
     if sudoers:
         files.file(
-            name="Write the sudo rights",
+            name="Write the sudo rules",
             path=SUDOERS,
             content=render("access/sudoers.j2", users=sudoers),
             mode="440",
             validate="visudo -cqf %s",
         )
     else:
-        files.absent(name="Remove the sudo rights", path=SUDOERS)
+        files.absent(name="Remove the sudo rules", path=SUDOERS)
 
 
 def _node_to_node(site: Site, options: AccessOptions) -> None:
@@ -138,15 +138,15 @@ def _node_to_node(site: Site, options: AccessOptions) -> None:
     client = "/etc/ssh/ssh_config.d/00-rackwright.conf"
     trusted = "/etc/ssh/shosts.equiv"
     if not options.node_to_node:
-        files.absent(name="Trust no node", path=trusted)
-        files.absent(name="Remove the client's settings", path=client)
+        files.absent(name="Remove /etc/ssh/shosts.equiv", path=trusted)
+        files.absent(name="Remove the ssh client settings", path=client)
         return
     equivalent = known_hosts.shosts_equiv(site.cluster, site.node)
-    files.file(name="Name the trusted nodes", path=trusted, content=equivalent)
-    files.file(name="Write the client's settings", path=client, content=render("access/ssh.conf.j2"))
-    if site.node.family.has_selinux:  # confined users too may have their host vouch for them
+    files.file(name="Write /etc/ssh/shosts.equiv", path=trusted, content=equivalent)
+    files.file(name="Write the ssh client settings", path=client, content=render("access/ssh.conf.j2"))
+    if site.node.family.has_selinux:  # confined users may use host-based logins too
         settings.setting(
-            name="Let SELinux pass ssh-keysign",
+            name="Allow ssh-keysign in SELinux",
             target="SELinux boolean ssh_keysign",
             read="if selinuxenabled; then getsebool ssh_keysign; else echo 'ssh_keysign --> on'; fi",
             want="ssh_keysign --> on",

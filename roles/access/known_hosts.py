@@ -24,7 +24,7 @@ class Entry:
 
 
 def host_names(cluster: Cluster, node: Node) -> tuple[str, ...]:
-    """Everything a node may be called, or seen as coming from, inside the cluster."""
+    """Every name and address that a node has inside the cluster."""
     addresses = tuple(str(entry.address) for entry in node.addresses)
     names = (node.name, node.fqdn, *addresses)
     if cluster.ssh.port == 22:
@@ -66,7 +66,7 @@ def ssh_known_hosts(cluster: Cluster) -> str:
     """/etc/ssh/ssh_known_hosts, the same on every node.
 
     A node without a declared key is named in a comment and left out: a cluster is brought up node
-    by node, and the check of this file says what is missing.
+    by node, and the check of this file reports what is missing.
     """
     key = (cluster.sha256, _known(cluster))
     if key not in _texts:  # asked for once per node, and it lists them all
@@ -77,7 +77,7 @@ def ssh_known_hosts(cluster: Cluster) -> str:
 
 
 def shosts_equiv(cluster: Cluster, node: Node) -> str:
-    """/etc/ssh/shosts.equiv of a node: whose users are who they say they are. Plain names: no ports here."""
+    """/etc/ssh/shosts.equiv of a node: the nodes whose users are trusted by name. Plain names, no ports."""
     hosts = [
         name
         for other in trust.trusted(cluster, node)

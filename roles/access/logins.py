@@ -15,7 +15,7 @@ _LOGIN = (
     "-o UserKnownHostsFile=none -p %s %s uname -n"
 )
 _CLOSED = ("Connection closed by", "not available")
-"""After the login was accepted: by PAM's account rules (no job on this node), or by the shell of `nobody`."""
+"""After the login was accepted: by PAM's account rules (no job on this node), or by the shell of a system account."""
 _TOO_EARLY = ("kex_exchange_identification", "banner exchange")
 _REFUSED = ("Permission denied", "verification failed", "does not exist")
 
@@ -45,15 +45,15 @@ def users_log_in(context: CheckContext[AccessOptions]) -> str:
     """An ordinary user, to the next node that trusts this one; its host key proves which node answers."""
     target = trust.reachable(context.cluster, context.node)
     if target is None:
-        raise NotInScope("no node takes host-based logins from this one")
+        raise NotInScope("no node accepts host-based logins from this one")
     user = trust.UNPRIVILEGED
     for name in (target.name, target.fqdn, str(context.cluster.management_address(target))):
         accepted, printed = _login(context, user, name)
         if not accepted:
             fail(f"{user} cannot log in to {name} without a prompt: {printed}")
         if printed not in (target.name, None):
-            fail(f"{user} asked for {name} and reached {printed or 'a node without a name'}")
-    return f"{target.name} takes {user} by name, full name and address"
+            fail(f"{user} logged in to {name} but reached {printed or 'a node without a name'}")
+    return f"{target.name} accepts {user} by short name, full name and address"
 
 
 def privileged_do_not(context: CheckContext[AccessOptions]) -> str:
@@ -80,7 +80,7 @@ def no_way_up(context: CheckContext[AccessOptions]) -> str:
 def _refused(context: CheckContext[AccessOptions], user: str, target: Node) -> None:
     accepted, printed = _login(context, user, target.name)
     if accepted:
-        fail(f"{user} logs in to {target.name} because root of this node vouches for the user")
+        fail(f"{user} logs in to {target.name} by a host-based login from this node")
     if "Permission denied" not in (printed or ""):
         raise Undetermined(f"the login of {user} to {target.name} failed for another reason: {printed}")
 

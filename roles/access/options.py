@@ -39,7 +39,7 @@ _KEY_KINDS = (
 def _user_name(name: str, kind: str = "user") -> str:
     if not _USER.fullmatch(name):
         raise ValueError(
-            f"{name!r} is not a {kind} name: it starts with a lower-case letter or underscore and goes on "
+            f"{name!r} is not a {kind} name: it starts with a lower-case letter or underscore and continues "
             "with lower-case letters, digits, '_' or '-', 31 characters at most."
         )
     return name
@@ -79,14 +79,12 @@ class AdminUser(Frozen):
     groups: tuple[str, ...] = Field(
         default=(),
         description="Further groups. One that does not exist and is not under `groups` of this role is "
-        "made with a system number of the node's own choice.",
+        "created with a system gid that the node chooses.",
     )
     authorized_keys: tuple[str, ...] = Field(
         default=(), description="Public keys, one line each, written to a file only root can change."
     )
-    sudo: bool = Field(
-        default=False, description="May become root; without a password, since there are none."
-    )
+    sudo: bool = Field(default=False, description="May become root with sudo, without a password.")
     shell: str = Field(default="/bin/bash", description="Login shell, an absolute path.")
     home: NodePath | None = Field(
         default=None,
@@ -98,7 +96,7 @@ class AdminUser(Frozen):
     @classmethod
     def _is_user_name(cls, name: str) -> str:
         if name == "root":
-            raise ValueError("root is not an admin user: it never logs in; give a person `sudo: true`.")
+            raise ValueError("root is not an admin user: it cannot log in; declare a user with `sudo: true`.")
         return _user_name(name)
 
     @field_validator("groups")
@@ -130,7 +128,7 @@ class AccessOptions(RoleOptions, DeclaresUsers, DeclaresLogins):
     )
     removed_users: tuple[str, ...] = Field(
         default=(),
-        description="Users whose keys and sudo rights are taken away and whose account is locked; their "
+        description="Users whose keys and sudo rights are removed and whose account is locked; their "
         "home directories stay.",
     )
     node_to_node: bool = Field(
@@ -139,9 +137,9 @@ class AccessOptions(RoleOptions, DeclaresUsers, DeclaresLogins):
         "authentication between the nodes of the cluster file. Chosen over a key per user because it "
         "works for every user from the first login (accounts from a directory too), needs no shared home "
         "and leaves no private keys in homes. The price: root on a worker can log in to the other workers as "
-        "any ordinary user, as it can with munge and Slurm. It gains no root by that: root, `ssh.user`, users "
+        "any ordinary user, as it can with munge and Slurm. It does not become root that way: root, `ssh.user`, users "
         "with `sudo: true` and members of `privileged_groups` are refused everywhere, heads and storage nodes "
-        "let in heads only, and login nodes let in heads and login nodes only.",
+        "accept heads only, and login nodes accept heads and login nodes only.",
     )
     privileged_groups: tuple[str, ...] = Field(
         default=PRIVILEGED_GROUPS,
@@ -255,7 +253,7 @@ class AccessOptions(RoleOptions, DeclaresUsers, DeclaresLogins):
         }
 
     def problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
-        """What would lock rackwright itself out of the nodes; nothing is applied while there is any."""
+        """Mistakes that would lock rackwright itself out of the nodes; nothing is applied while one remains."""
         yield from extra_problems(self.extra, type(self))
         login = cluster.ssh.user
         own = f"{login} is the ssh.user rackwright logs in with"

@@ -1,4 +1,4 @@
-"""Which nodes a node takes host-based logins from, and which users it never takes them from."""
+"""The nodes whose host-based logins a node accepts, and the users it never accepts that way."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ UNPRIVILEGED = "nobody"
 
 
 def lets_in(target: Node, source: Node) -> bool:
-    """Whether a node lets root of another node in as any ordinary user, which is what host-based logins mean.
+    """Whether a node lets root of another node log in as any ordinary user, which is what host-based logins mean.
 
     Root of a worker is one kernel bug away from any job, so workers let in all nodes and are let in by
     workers alone. A node that holds several roles is as strict as the strictest.
@@ -26,12 +26,12 @@ def lets_in(target: Node, source: Node) -> bool:
 
 
 def trusted(cluster: Cluster, node: Node) -> tuple[Node, ...]:
-    """The nodes it takes host-based logins from, in file order."""
+    """The nodes whose host-based logins it accepts, in file order."""
     return tuple(other for other in cluster.nodes if lets_in(node, other))
 
 
 def reachable(cluster: Cluster, node: Node) -> Node | None:
-    """The next node of the role, in file order, that takes host-based logins from this one; itself comes last.
+    """The next node of the role, in file order, that accepts host-based logins from this one; itself comes last.
 
     All pairs would be a million logins for 1,000 nodes; this way every worker is left once and entered once.
     """
@@ -44,7 +44,7 @@ def reachable(cluster: Cluster, node: Node) -> Node | None:
 
 
 def closed_head(cluster: Cluster, node: Node) -> Node | None:
-    """The first head that takes no host-based login from this node."""
+    """The first head that refuses host-based logins from this node."""
     heads = (other for other in cluster.running("access") if other.holds(NodeRole.HEAD))
     return next((head for head in heads if not lets_in(head, node)), None)
 

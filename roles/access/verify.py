@@ -1,4 +1,4 @@
-"""What the access role claims of a node."""
+"""Checks of the access role."""
 
 from __future__ import annotations
 
@@ -122,7 +122,9 @@ def _privileged(context: CheckContext[AccessOptions]) -> str:
         if value is None:
             raise Undetermined("`sshd -T` does not mention HostbasedAuthentication")
         if value != "no":
-            fail(f"sshd lets {user} in by the word of another node's root, and {user} may become root here")
+            fail(
+                f"sshd accepts host-based logins of {user}, who may become root here: root of another node could log in as {user}"
+            )
     return f"refused: {', '.join(users)}"
 
 
@@ -139,7 +141,7 @@ def _private_keys(context: CheckContext[AccessOptions]) -> str:
         access = f"{state.mode} {state.owner}:{state.group}"
         if state.kind != "file" or access not in ("600 root:root", "640 root:ssh_keys", "600 root:ssh_keys"):
             fail(
-                f"{path} is a {state.kind} with {access}, not a file that root alone can read (600 root:root)"
+                f"{path} is a {state.kind} with {access}, not a file that only root can read (600 root:root)"
             )
     return ", ".join(paths)
 
@@ -195,7 +197,7 @@ def _sudo_rights(context: CheckContext[AccessOptions]) -> str:
     for user in sorted(may | may_not):
         has = parse_sudo_rights(context.output("env LC_ALL=C sudo -l -U %s", user))
         if has and user in may_not:
-            fail(f"{user} may become root, and is declared without sudo")
+            fail(f"{user} may become root, but is declared without sudo")
         if not has and user in may:
             fail(f"{user} may not become root without a password")
     return f"root: {', '.join(sorted(may)) or 'none'}; not root: {', '.join(sorted(may_not)) or 'none'}"
@@ -236,19 +238,24 @@ def _extra(context: CheckContext[AccessOptions]) -> str:
 
 
 CHECKS: tuple[Check, ...] = (
-    Check("sshd is set to refuse root", _sshd("PermitRootLogin", "no")),
-    Check("sshd is set to refuse passwords", _sshd("PasswordAuthentication", "no")),
-    Check("sshd is set to refuse empty passwords", _sshd("PermitEmptyPasswords", "no")),
-    Check("sshd is set to refuse keyboard-interactive", _sshd("KbdInteractiveAuthentication", "no")),
-    Check("sshd is set not to forward X11", _sshd("X11Forwarding", "no")),
-    Check("sshd takes many logins at once", _sshd_limits),
+    Check("sshd is configured to refuse root", _sshd("PermitRootLogin", "no")),
+    Check("sshd is configured to refuse passwords", _sshd("PasswordAuthentication", "no")),
+    Check("sshd is configured to refuse empty passwords", _sshd("PermitEmptyPasswords", "no")),
+    Check(
+        "sshd is configured to refuse keyboard-interactive logins",
+        _sshd("KbdInteractiveAuthentication", "no"),
+    ),
+    Check("sshd is configured not to forward X11", _sshd("X11Forwarding", "no")),
+    Check("sshd accepts many logins at once", _sshd_limits),
     Check(
         "sshd's file has the declared extra lines",
         _extra,
         applies=lambda node, options: bool(options.extra.sshd_conf),
     ),
-    Check("the running sshd offers what is declared and nothing else", _offered, settle_seconds=10),
-    Check("sshd runs and starts at boot", partial(software_runs, software="openssh"), settle_seconds=10),
+    Check("the running sshd offers only the declared login methods", _offered, settle_seconds=10),
+    Check(
+        "sshd is running and enabled at boot", partial(software_runs, software="openssh"), settle_seconds=10
+    ),
     Check("admin users exist as declared", _users, applies=lambda node, options: bool(options.users)),
     Check("admin users' keys are in place", _keys, applies=lambda node, options: bool(options.users)),
     Check(
@@ -256,12 +263,12 @@ CHECKS: tuple[Check, ...] = (
         _removed_users,
         applies=lambda node, options: bool(options.removed_users),
     ),
-    Check("sudo's files are valid", _sudo_valid),
+    Check("sudo's configuration is valid", _sudo_valid),
     Check("sudo rights are exactly those declared", _sudo_rights),
     Check("every node's host key is known", _known_hosts),
-    Check("nodes whose users log in without a key are as declared", _trusted),
+    Check("nodes trusted for host-based logins are as declared", _trusted),
     Check("sshd offers no weak algorithm", _weak),
-    Check("sshd's private keys can be read by root alone", _private_keys),
+    Check("only root can read sshd's private keys", _private_keys),
     Check(
         "sshd refuses host-based logins of users who may become root",
         _privileged,
@@ -280,7 +287,7 @@ CHECKS: tuple[Check, ...] = (
         live=True,
     ),
     Check(
-        "heads refuse users of this node without a key",
+        "heads refuse host-based logins from this node",
         logins.no_way_up,
         applies=lambda node, options: not node.holds(NodeRole.HEAD),
         live=True,

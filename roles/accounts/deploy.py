@@ -1,4 +1,4 @@
-"""Brings a node to what the accounts role declares."""
+"""Applies the accounts role to a node."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ def _sssd(site: Site, options: AccountsOptions, unit: str) -> None:
     for socket in host.loop(texts.SOCKETS):  # type: ignore[no-untyped-call]
         units.unit(name=f"Mask {socket}", unit=socket, masked=True, disruptive=False)
     settings.setting(
-        name="Drop cached entries of another directory",
+        name="Clear entries cached from another directory",
         target="cached entries",
         read=texts.cache_read(),
         want=texts.cache_want(options),
         write=texts.cache_drop(options),
     )
     units.unit(
-        name="Run SSSD with its settings",
+        name="Start SSSD with its settings",
         unit=unit,
         restart_on=(texts.CONF, texts.ca_path(site.node, options)),
-        disruptive=False,  # it is back in a second, with the cached entries
+        disruptive=False,  # it is back within a second, with its cached entries
     )
 
 
@@ -61,22 +61,22 @@ def _lookups(site: Site, options: AccountsOptions) -> None:
     stack = pam.stack(site.node.family, make_home=options.make_home)
     maker = names(site.node.family, "home-maker")
     if options.make_home and maker.packages:
-        packages.installed(name="Install what makes homes", packages=maker.packages)
-        units.unit(name="Run what makes homes", unit=maker.unit or "")
+        packages.installed(name="Install the service that creates homes", packages=maker.packages)
+        units.unit(name="Start the service that creates homes", unit=maker.unit or "")
     if options.make_home and stack.profile:
         files.file(
-            name="Write the PAM profile that makes homes",
+            name="Write the PAM profile that creates homes",
             path=texts.PAM_PROFILE,
             content=render("accounts/pam-home.j2"),
         )
     settings.setting(
-        name="Let PAM ask SSSD", target="PAM", read=stack.read, want=stack.want, write=stack.write
+        name="Add SSSD to PAM", target="PAM", read=stack.read, want=stack.want, write=stack.write
     )
     if stack.profile and not options.make_home:
-        files.absent(name="Remove the PAM profile that makes homes", path=texts.PAM_PROFILE)
+        files.absent(name="Remove the PAM profile that creates homes", path=texts.PAM_PROFILE)
     if not stack.writes_nsswitch:
         settings.setting(
-            name="Look users up in files, then in the directory",
+            name="Look up users in files, then in the directory",
             target=texts.NSSWITCH,
             read=texts.NSSWITCH_READ,
             want=texts.NSSWITCH_RIGHT,
@@ -88,40 +88,40 @@ def _sshd(site: Site, options: AccountsOptions) -> None:
     text, program = texts.sshd_conf(site.cluster, site.node, options), texts.keys_program(options)
     if program is not None:
         folder = texts.KEYS_PROGRAM.rpartition("/")[0]
-        files.directory(name=f"Make {folder}", path=folder)
+        files.directory(name=f"Create {folder}", path=folder)
         files.file(
-            name="Write the program that asks the directory for keys",
+            name="Write the program that looks up keys in the directory",
             path=texts.KEYS_PROGRAM,
             content=program,
             mode="755",
         )
     if text is None:
-        files.absent(name="Remove sshd's settings for users of the directory", path=SSHD_CONF)
+        files.absent(name="Remove the sshd settings for directory users", path=SSHD_CONF)
     else:
         files.file(
-            name="Write sshd's settings for users of the directory",
+            name="Write the sshd settings for directory users",
             path=SSHD_CONF,
             content=text,
             validate="sshd -t -f %s",
         )
     units.unit(
-        name="Have sshd read its settings",
+        name="Reload sshd",
         unit=names(site.node.family, "openssh").unit or "",
         running=None,
         enabled=None,
         reload_on=(SSHD_CONF,),
     )
     if program is None:
-        files.absent(name="Remove the program that asks the directory for keys", path=texts.KEYS_PROGRAM)
+        files.absent(name="Remove the program that looks up keys in the directory", path=texts.KEYS_PROGRAM)
 
 
 def _sudo(options: AccountsOptions) -> None:
     text = texts.sudoers(options)
     if text is None:
-        files.absent(name="Remove the directory's sudo rights", path=SUDOERS)
+        files.absent(name="Remove the sudo rules for directory groups", path=SUDOERS)
     else:
         files.file(
-            name="Write the directory's sudo rights",
+            name="Write the sudo rules for directory groups",
             path=SUDOERS,
             content=text,
             mode="440",

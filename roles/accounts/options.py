@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # the model imports rackwright.model.options, so a run-time i
 SUDOERS = "/etc/sudoers.d/91-rackwright-directory"
 SSHD_CONF = "/etc/ssh/sshd_config.d/10-rackwright-directory.conf"
 FIRST_PERSON = 1000
-"""Where numbers of persons begin on every distribution: login.defs(5), UID_MIN."""
+"""Lowest uid of an ordinary user on every distribution: login.defs(5), UID_MIN."""
 
 
 class Bind(Frozen):
@@ -200,7 +200,7 @@ class AccountsOptions(RoleOptions, AddsLogins):
 
     @property
     def start_tls(self) -> bool:
-        """Whether connections begin in the clear and are encrypted before anything is said."""
+        """Whether connections begin in the clear and are encrypted before any request."""
         return self.servers[0].startswith("ldap:")
 
     @property

@@ -18,7 +18,7 @@ class Stack:
     want: str
     write: str
     profile: bool = False
-    """Whether a profile of ours makes homes, and not one of the distribution's."""
+    """Whether rackwright's profile creates homes, not the distribution's."""
     writes_nsswitch: bool = False
     """Whether the same command writes nsswitch.conf, which then must not be changed by hand."""
 

@@ -16,7 +16,7 @@ Problem = tuple[str, str, str | None]
 
 
 def problems_of(options: AccountsOptions, cluster: Cluster) -> Iterator[Problem]:
-    """Every one of them, in the order of the file."""
+    """All of them, in the order of the file."""
     yield from _one_directory(options, cluster)
     yield from _trust(options, cluster)
     yield from _groups(options)
@@ -107,7 +107,7 @@ def _numbers(options: AccountsOptions, cluster: Cluster) -> Iterator[Problem]:
 
 
 def warnings_of(options: AccountsOptions, cluster: Cluster) -> Iterator[Problem]:
-    """What is allowed and rarely meant."""
+    """Allowed, but rarely intended."""
     if options.bind is None:
         yield (
             "bind",

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from rackwright.claims.check import Undetermined
 
-NOBODY = 65534
-"""The user `nobody`, on every distribution (systemd's "Users, Groups, UIDs and GIDs", read 2026-11-26)."""
+OVERFLOW_UID = 65534
+"""uid of the overflow user on every distribution (systemd's "Users, Groups, UIDs and GIDs", read 2026-11-26)."""
 
 
 class Entry(NamedTuple):
@@ -43,7 +43,7 @@ def members_of(output: str) -> tuple[str, ...]:
 
 def local_in_range(local: Mapping[str, Entry], first: int, last: int) -> list[Entry]:
     """Users of the node's own with a number of the directory."""
-    return [one for one in local.values() if first <= one.uid <= last and one.uid != NOBODY]
+    return [one for one in local.values() if first <= one.uid <= last and one.uid != OVERFLOW_UID]
 
 
 def asks_sssd(text: str) -> bool:

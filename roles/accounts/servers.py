@@ -25,9 +25,9 @@ for one in sys.argv[3:]:
                 name = b"1.3.6.1.4.1.1466.20037"
                 body = b"\\x02\\x01\\x01\\x77" + bytes([len(name) + 2]) + b"\\x80" + bytes([len(name)]) + name
                 plain.sendall(b"\\x30" + bytes([len(body)]) + body)
-                said = plain.recv(4096)
-                if b"\\x0a\\x01\\x00" not in said:
-                    print("fail", "it refuses StartTLS" if said else "it closes the connection", flush=True)
+                outcome = plain.recv(4096)
+                if b"\\x0a\\x01\\x00" not in outcome:
+                    print("fail", "it refuses StartTLS" if outcome else "it closes the connection", flush=True)
                     continue
             with context.wrap_socket(plain, server_hostname=host) as secure:
                 print("ok", secure.version(), flush=True)
@@ -48,11 +48,11 @@ class Answer(NamedTuple):
 
     uri: str
     ok: bool
-    said: str
+    outcome: str
     """TLS version, or why there is no connection."""
 
     def __str__(self) -> str:
-        return f"{self.uri}: {self.said}"
+        return f"{self.uri}: {self.outcome}"
 
 
 def ask(context: Context) -> list[Answer]:
@@ -73,7 +73,7 @@ def _server(uri: str) -> str:
 
 
 def _answer(uri: str, line: str) -> Answer:
-    word, _, said = line.partition(" ")
-    if word not in ("ok", "fail") or not said:
+    word, _, outcome = line.partition(" ")
+    if word not in ("ok", "fail") or not outcome:
         raise Undetermined(f"the node printed a line that cannot be read: {line[:80]!r}")
-    return Answer(uri, word == "ok", said)
+    return Answer(uri, word == "ok", outcome)

@@ -1,4 +1,4 @@
-"""What the accounts role writes, and the shell with which it reads: shared by the deploy and its checks."""
+"""Files of the accounts role, and the shell with which it reads: shared by the deploy and its checks."""
 
 from __future__ import annotations
 
@@ -102,12 +102,12 @@ def ca_text(cluster: Cluster, options: AccountsOptions) -> str | None:
 
 
 def sudoers(options: AccountsOptions) -> str | None:
-    """Who of the directory may become root; None: there is no such file."""
+    """Directory users who may become root; None: the file must not exist."""
     return render("accounts/sudoers.j2", groups=options.sudo_groups) if options.sudo_groups else None
 
 
 def sshd_conf(cluster: Cluster, node: Node, options: AccountsOptions) -> str | None:
-    """sshd's settings for users of the directory; None: there is no such file."""
+    """sshd's settings for users of the directory; None: the file must not exist."""
     if options.ssh_key_attribute is None and not options.sudo_groups:
         return None
     return render(
@@ -131,8 +131,8 @@ def cache_read() -> str:
 
 def cache_want(options: AccountsOptions) -> str:
     """What it prints where they are of the declared one."""
-    told = json.dumps(options.identity, sort_keys=True)
-    return hashlib.sha256(told.encode()).hexdigest()[:16]
+    identity = json.dumps(options.identity, sort_keys=True)
+    return hashlib.sha256(identity.encode()).hexdigest()[:16]
 
 
 def cache_drop(options: AccountsOptions) -> str:

@@ -1,4 +1,4 @@
-"""What the accounts role claims of a node."""
+"""Checks of the accounts role."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rackwright.model.interfaces import NamesJobUsers
 from rackwright.roles.accounts import pam, servers, texts
 from rackwright.roles.accounts.options import FIRST_PERSON, SSHD_CONF, SUDOERS, AccountsOptions
 from rackwright.roles.accounts.reading import (
-    NOBODY,
+    OVERFLOW_UID,
     Entry,
     asks_sssd,
     local_in_range,
@@ -135,7 +135,7 @@ def _no_overlap(context: Context) -> str:
     if wrong := local_in_range(local, options.min_id, options.max_id):
         named = ", ".join(f"{one.name} ({one.uid})" for one in wrong[:_NAMED_MAX])
         fail(f"local users have numbers of the directory: {named}")
-    persons = [one.name for one in local.values() if one.uid >= FIRST_PERSON and one.uid != NOBODY]
+    persons = [one.name for one in local.values() if one.uid >= FIRST_PERSON and one.uid != OVERFLOW_UID]
     both = sorted(_directory_users(context, persons)) if persons else []
     if both:
         raise Warned(
@@ -157,7 +157,7 @@ def _directory_users(context: Context, names: tuple[str, ...] | list[str]) -> di
 def _sudo(context: Context) -> str:
     options = context.options
     as_rendered(context, {SUDOERS: texts.sudoers(options)}, {SUDOERS: "440"})
-    told = []
+    found_groups = []
     for group in options.sudo_groups:
         result = context.host.run("timeout 45 getent -s sss group %s", group)
         if result.rc == _SOME_MISSING:
@@ -167,8 +167,8 @@ def _sudo(context: Context) -> str:
         for member in members_of(str(result.stdout))[:_NAMED_MAX]:
             if not may_become_root(context.output("env LC_ALL=C sudo -l -U %s", member)):
                 fail(f"{member} of {group} may not become root without a password")
-        told.append(f"{group}: {', '.join(members_of(str(result.stdout))) or 'no members'}")
-    return "; ".join(told) or "none"
+        found_groups.append(f"{group}: {', '.join(members_of(str(result.stdout))) or 'no members'}")
+    return "; ".join(found_groups) or "none"
 
 
 def _job_users(node: Node) -> tuple[str, ...]:
@@ -230,7 +230,7 @@ def _has_names(node: Node, options: AccountsOptions) -> bool:
 
 
 CHECKS: tuple[Check, ...] = (
-    Check("SSSD runs and starts at boot", partial(software_runs, software="sssd"), settle_seconds=10),
+    Check("SSSD is running and enabled at boot", partial(software_runs, software="sssd"), settle_seconds=10),
     Check("SSSD's settings are as declared", _settings),
     Check("users and groups are looked up in files, then in the directory", _order),
     Check("PAM asks SSSD who may log in", _pam),
@@ -248,10 +248,10 @@ CHECKS: tuple[Check, ...] = (
         applies=_has_probe,
         live=True,
     ),
-    Check("sshd asks the directory for keys of its users only", _keys, live=True),
-    Check("local users share no number and no name with the directory", _no_overlap, live=True),
+    Check("sshd looks up keys in the directory for directory users only", _keys, live=True),
+    Check("local users share no number or name with the directory", _no_overlap, live=True),
     Check("the directory's groups that may become root are as declared", _sudo, live=True),
-    Check("users of the workload manager exist", _jobs, applies=_has_job_users, live=True),
+    Check("users known to the workload manager exist", _jobs, applies=_has_job_users, live=True),
     Check(
         "users have the same number on every node",
         _one_number,

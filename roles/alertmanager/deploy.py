@@ -1,4 +1,4 @@
-"""Brings a head to what the alertmanager role declares."""
+"""Applies the alertmanager role to a head."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def alertmanager(options: AlertmanagerOptions) -> None:
     user = options.names(node).settings["user"]
     install_exporter(options, texts.arguments(cluster, node, options))
     files.directory(
-        name="Make the folder of silences",
+        name="Create the folder for silences",
         path=options.names(node).paths["data"],
         mode="750",
         owner=user,
@@ -34,7 +34,7 @@ def alertmanager(options: AlertmanagerOptions) -> None:
         files.file(name=f"Write {path}", path=path, content=text)
     gossip = texts.gossip_file(options)
     if gossip not in readable:
-        files.absent(name="Remove the certificates of a pair", path=gossip)
+        files.absent(name="Remove the certificates for the pair", path=gossip)
     conf = texts.conf(node, options)
     files.file(
         name="Write Alertmanager's settings",
@@ -51,14 +51,14 @@ def alertmanager(options: AlertmanagerOptions) -> None:
 
 def _secrets(site: Site, options: AlertmanagerOptions, user: str) -> None:
     files.file(
-        name="Write the password with which root asks Alertmanager",
+        name="Write the password root uses for Alertmanager",
         path=texts.password_file(options),
         content=site.secret(SERVER_SECRET).reveal(),
         mode="600",
         sensitive=True,
     )
     folder = texts.secrets_folder(options)
-    files.directory(name="Make the folder of secrets", path=folder, mode="750", group=user)
+    files.directory(name="Create the folder for secrets", path=folder, mode="750", group=user)
     for secret in host.loop(options.supplied_secrets):  # type: ignore[no-untyped-call]
         files.file(
             name=f"Write the secret {secret}",
@@ -69,7 +69,7 @@ def _secrets(site: Site, options: AlertmanagerOptions, user: str) -> None:
             sensitive=True,
         )
     settings.setting(
-        name="Remove secrets of earlier receivers",
+        name="Remove secrets of former receivers",
         target=folder,
         read=f"found=$({texts.strange_secrets(options)}); echo ${{found:-none}}",
         want="none",

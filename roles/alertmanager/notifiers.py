@@ -1,4 +1,4 @@
-"""The parts of alertmanager.yml that say how a receiver is reached.
+"""The parts of alertmanager.yml that define how a receiver is reached.
 
 Keys: prometheus/alertmanager, config/notifiers.go at the tags v0.25.0 and v0.28.1 (read 2026-11-27).
 """

@@ -46,7 +46,10 @@ class AlertmanagerOptions(ExporterOptions, RoutesAlerts):
         description="One head, or two that send each alert once between them. Empty: the primary head.",
     )
     gossip_port: int = Field(
-        default=9094, ge=1, le=65535, description="Port by which a pair agrees on what was sent; not for one."
+        default=9094,
+        ge=1,
+        le=65535,
+        description="Port over which a pair shares notification state; unused by a single instance.",
     )
     smtp: Smtp | None = None
     receivers: dict[Slug, Receiver] = Field(
@@ -63,11 +66,11 @@ class AlertmanagerOptions(ExporterOptions, RoutesAlerts):
         default=None, description="Where alerts of severity info go. null: nowhere."
     )
     routes: tuple[Route, ...] = Field(
-        default=(), description="What goes elsewhere than its severity says; the first that matches counts."
+        default=(), description="Routes that take precedence over the severity; the first match counts."
     )
     watchdog: Slug | None = Field(
         default=None,
-        description="Receiver of the alert Watchdog, which always fires: something outside that raises an alarm when it "
+        description="Receiver of the alert Watchdog, which always fires: an external service that raises an alarm when it "
         "stops. None: nowhere.",
     )
     watchdog_minutes: int = Field(default=5, ge=1, le=1440, description="How often Watchdog is sent.")
@@ -78,10 +81,16 @@ class AlertmanagerOptions(ExporterOptions, RoutesAlerts):
         "where no leaf has nodes in several racks.",
     )
     group_wait_seconds: int = Field(
-        default=30, ge=0, le=3600, description="How long a first notification waits for more of its group."
+        default=30,
+        ge=0,
+        le=3600,
+        description="How long to wait for more alerts of a group before its first notification.",
     )
     group_interval_seconds: int = Field(
-        default=300, ge=1, le=86400, description="How long news of a group that was sent waits for more."
+        default=300,
+        ge=1,
+        le=86400,
+        description="How long to wait before notifying of new alerts in a group that was already notified.",
     )
     mute_times: dict[Slug, tuple[MuteTime, ...]] = Field(
         default_factory=dict, description="Times, by name, in which routes that name them send nothing."
@@ -101,12 +110,14 @@ class AlertmanagerOptions(ExporterOptions, RoutesAlerts):
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         if len(set(self.nodes)) != len(self.nodes):
-            raise mistake("The pair is one node twice.", "name two heads")
+            raise mistake("Both nodes of the pair are the same.", "name two heads")
         if len(self.nodes) > 1 and self.gossip_port == self.port:
-            raise mistake("`port` and `gossip_port` are the same.", "leave out `gossip_port`: 9094")
+            raise mistake(
+                "`port` and `gossip_port` are the same.", "leave `gossip_port` out: its default is 9094"
+            )
         for name, receiver in self.receivers.items():
             if name in OWN_RECEIVERS:
-                raise mistake(f"rackwright itself has a receiver {name}.", _NO_NAME)
+                raise mistake(f"The receiver name {name} is reserved by rackwright.", _NO_NAME)
             if receiver.email and self.smtp is None:
                 raise mistake(
                     f"The receiver {name} sends e-mail, and no mail server is declared.",
@@ -224,7 +235,7 @@ class AlertmanagerOptions(ExporterOptions, RoutesAlerts):
                     )
 
     def warnings(self, cluster: Cluster) -> Iterable[Problem]:
-        """Alerts that reach no one, and passwords in the clear."""
+        """Alerts without a receiver, and passwords sent in the clear."""
         on_purpose = self.critical is None and self.warning is None
         if not self.receivers and not on_purpose:
             yield (
@@ -237,7 +248,7 @@ class AlertmanagerOptions(ExporterOptions, RoutesAlerts):
         if not any(node.offers(CollectsMetrics) for node in cluster.nodes):
             yield (
                 "",
-                "No Prometheus is declared that would send alerts here.",
+                "No Prometheus is declared to send alerts here.",
                 "add the role `prometheus: {}`",
             )
         for name, receiver in self.receivers.items():

@@ -1,4 +1,4 @@
-"""Where notifications go to. What is secret is named here and kept in the secrets store."""
+"""Where notifications go. Secrets are named here and kept in the secrets store."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Email(Frozen):
 
 
 class Slack(Frozen):
-    """An incoming webhook of Slack, or of what speaks the same, e.g. Mattermost."""
+    """An incoming webhook of Slack or a compatible service, e.g. Mattermost."""
 
     url_stored_as: SecretName = Field(description="Name of its URL, which holds a key, in the secrets store.")
     channel: Channel | None = Field(default=None, description="None: the webhook's own.")
@@ -115,7 +115,7 @@ class Receiver(Frozen):
     @model_validator(mode="after")
     def _goes_somewhere(self) -> Self:
         if not (self.email or self.slack or self.webhook or self.pagerduty):
-            raise mistake("This receiver sends nothing anywhere.", "e.g. `email: [{to: [ops@example.com]}]`")
+            raise mistake("This receiver has no destination.", "e.g. `email: [{to: [ops@example.com]}]`")
         return self
 
     @property

@@ -26,5 +26,5 @@ def has(os: OsRelease, since: tuple[int, int]) -> bool:
 
 
 def lacks(os: OsRelease, since: tuple[int, int]) -> bool:
-    """Whether it is known to lack it; where the site brings its own, amtool says so when the settings are written."""
+    """Whether it is known to lack it; a version that the site supplies is checked by amtool when the settings are written."""
     return os.alertmanager is not None and os.alertmanager < since

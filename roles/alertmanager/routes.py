@@ -37,7 +37,7 @@ class Span(Frozen):
 
 
 class MuteTime(Frozen):
-    """When notifications are held back; all that is given has to hold."""
+    """When notifications are held back; every condition given must match."""
 
     weekdays: tuple[Weekday, ...] = ()
     days_of_month: tuple[DaysOfMonth, ...] = Field(

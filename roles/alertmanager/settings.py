@@ -30,7 +30,7 @@ INHIBITIONS: tuple[dict[str, Any], ...] = (
         "target_matchers": [f'alertname!~"{"|".join(("NodeDown", *_WHY_DOWN))}"', 'node!=""'],
         "equal": ["cluster", "node"],
     },
-    # not NodeDown: ports of nodes that do not answer are not counted, so that it says nothing of them
+    # not NodeDown: ports of nodes that do not answer are not counted, so the alert does not cover them
     {
         "source_matchers": ['alertname="LeafDown"'],
         "target_matchers": ['alertname=~"FabricPortDown|FabricPortsMissing"'],
@@ -78,7 +78,7 @@ def alertmanager_yml(cluster: Cluster, node: Node, options: AlertmanagerOptions)
 class _Plain(yaml.SafeDumper):
     """Without anchors, which a reader would have to look up."""
 
-    def ignore_aliases(self, data: Any) -> bool:  # noqa: ANN401 - whatever is dumped
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ANN401 - any value can be dumped
         return True
 
 
@@ -121,7 +121,7 @@ def _routes(options: AlertmanagerOptions) -> Iterator[dict[str, Any]]:
     info = options.info
     yield _of_severity(options, [_matcher("severity", "=", Severity.INFO)], info)
     yield _of_severity(options, [_matcher("severity", "=", Severity.CRITICAL)], options.critical)
-    yield _of_severity(options, [], options.warning)  # and what has no severity of ours
+    yield _of_severity(options, [], options.warning)  # and alerts without a known severity
 
 
 def _of_site(route: Route) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What the alertmanager role claims of a head."""
+"""Checks of the alertmanager role."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _secrets(context: CheckContext[AlertmanagerOptions]) -> str:
     wanted = [(SERVER_SECRET, texts.password_file(options), "600", "root")]
     wanted += [(name, texts.secret_file(options, name), "640", group) for name in options.supplied_secrets]
     if missing := store.missing([name for name, *_ in wanted]):
-        raise Undetermined(f"the secrets store has no {', '.join(missing)}")
+        raise Undetermined(f"the secrets store lacks {', '.join(missing)}")
     for name, path, mode, owner_group in wanted:
         holds_secret_text(context, path, store.get(name).reveal())
         has_access(context, path, mode, "root", owner_group)
@@ -84,7 +84,7 @@ def _loaded(context: CheckContext[AlertmanagerOptions]) -> str:
     if not found:
         raise Undetermined("Alertmanager does not report whether it has loaded its settings")
     if found != [1]:
-        fail("Alertmanager refused its settings when they were last loaded, and goes on with older ones")
+        fail("Alertmanager rejected its settings at the last reload and still runs with the previous ones")
     return "its last reload succeeded"
 
 
@@ -131,11 +131,11 @@ def _pair(context: CheckContext[AlertmanagerOptions]) -> str:
         for name in options.nodes
     }
     if missing := [name for address, name in wanted.items() if address not in there]:
-        fail(f"it does not see {', '.join(missing)}")
+        fail(f"{context.node.name} does not see {', '.join(missing)}")
     if strange := sorted(there - wanted.keys()):
-        fail(f"it sees {printable(', '.join(strange), 200)}, which is not declared")
+        fail(f"{context.node.name} sees {printable(', '.join(strange), 200)}, which is not declared")
     if found.get("status") != "ready":
-        raise Undetermined(f"gossip is {printable(str(found.get('status')), 40)}")
+        raise Undetermined(f"gossip status is {printable(str(found.get('status')), 40)}")
     return f"{' and '.join(options.nodes)} see each other"
 
 
@@ -144,7 +144,7 @@ def _is_pair(node: Node, options: AlertmanagerOptions) -> bool:
 
 
 def _silences(context: CheckContext[AlertmanagerOptions]) -> str:
-    """As an apply reaches it; nothing is changed."""
+    """Reaches it as apply does; changes nothing."""
     active = context.json(f"{AMTOOL} --output=json silence query")
     if not isinstance(active, list):
         raise Undetermined("amtool prints no list of silences")
@@ -154,9 +154,9 @@ def _silences(context: CheckContext[AlertmanagerOptions]) -> str:
 CHECKS = (
     *exporter_checks("Alertmanager", texts.arguments),
     Check("Alertmanager has its declared settings", _settings),
-    Check("Alertmanager alone reads what its receivers need", _secrets),
+    Check("only Alertmanager can read its receivers' secrets", _secrets),
     Check("Alertmanager has loaded its settings", _loaded, live=True, settle_seconds=20),
     Check("notifications reach their receivers", _sent, live=True),
-    Check("the pair of Alertmanagers see each other", _pair, live=True, settle_seconds=90, applies=_is_pair),
-    Check("runs can silence alerts", _silences, live=True, settle_seconds=20),
+    Check("both Alertmanagers see each other", _pair, live=True, settle_seconds=90, applies=_is_pair),
+    Check("rackwright can silence alerts", _silences, live=True, settle_seconds=20),
 )

@@ -1,4 +1,4 @@
-"""Brings a node to what the apptainer role declares."""
+"""Applies the apptainer role to a node."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def apptainer(options: ApptainerOptions) -> None:
         user_folders(site.node, texts.folders(options))
     else:
         no_user_folders(site.node, texts.folders(options))
-        files.absent(name="Leave caches in homes", path=texts.PROFILE)
+        files.absent(name="Keep caches in homes", path=texts.PROFILE)
     for path, content in host.loop(texts.declared(options).items()):  # type: ignore[no-untyped-call]
         files.file(name=f"Write {path}", path=path, content=content)
 
 
 def _release(site: Site, options: ApptainerOptions) -> None:
-    packages.installed(name="Install what downloads", packages=("curl",))
+    packages.installed(name="Install curl", packages=("curl",))
     files.directory(name="Create the download folder", path=_DOWNLOADS)
     for file in host.loop(options.package_files(site.node)):  # type: ignore[no-untyped-call]
         path = f"{_DOWNLOADS}/{file}"
@@ -52,13 +52,13 @@ def _release(site: Site, options: ApptainerOptions) -> None:
 def _ppa(site: Site, options: ApptainerOptions) -> None:
     key = "/etc/apt/keyrings/apptainer.asc"
     fingerprint = options.ppa_fingerprint or ""
-    packages.installed(name="Install what reads keys", packages=("curl", "gpg"))
-    files.directory(name="Create the folder of archive keys", path="/etc/apt/keyrings")
+    packages.installed(name="Install curl and gpg", packages=("curl", "gpg"))
+    files.directory(name="Create the folder for archive keys", path="/etc/apt/keyrings")
     archives.key(
-        name="Fetch the key of the PPA", path=key, url=f"{_KEY_SERVER}{fingerprint}", fingerprint=fingerprint
+        name="Fetch the PPA key", path=key, url=f"{_KEY_SERVER}{fingerprint}", fingerprint=fingerprint
     )
     files.file(
-        name="Set the PPA as a package source",
+        name="Add the PPA as a package source",
         path="/etc/apt/sources.list.d/apptainer.sources",
         content=render("apptainer/ppa.sources.j2", suite=site.node.os.codename, key=key),
     )

@@ -15,7 +15,7 @@ from rackwright.model.written_folders import WritesBelow, WrittenFolder
 
 
 class ApptainerOptions(RuntimeOptions, WritesBelow):
-    """Apptainer, for users who bring their own images."""
+    """Apptainer, for users with their own images."""
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.HEAD, NodeRole.WORKER, NodeRole.LOGIN})
 
@@ -83,7 +83,7 @@ class ApptainerOptions(RuntimeOptions, WritesBelow):
         return tuple(node.family.package_file(name, version, cpu) for name in self.packages)
 
     def problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
-        """A source the node's distribution does not have, and packages without a digest."""
+        """A source that the node's distribution lacks, and packages without a digest."""
         for node in cluster.running("apptainer", self):
             fits = node.family.apptainer_source
             if (self.source == "epel") is not (fits == "epel"):

@@ -1,4 +1,4 @@
-"""What the apptainer role claims of a node."""
+"""Checks of the apptainer role."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def _starter(context: CheckContext[ApptainerOptions]) -> str:
 CHECKS = (
     Check("apptainer is the declared release", _version),
     Check("apptainer's files are as declared", _files),
-    Check("the setuid starter is there if and only if declared", _starter),
+    Check("the setuid starter exists only if declared", _starter),
     Check(
-        "users' folders for apptainer are theirs alone",
+        "users' Apptainer folders are private",
         lambda context: only_their_users(context, texts.folders(context.options)),
         applies=lambda node, options: options.cache_root is not None,
     ),

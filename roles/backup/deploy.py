@@ -1,4 +1,4 @@
-"""Brings a head to what the backup role declares."""
+"""Applies the backup role to a head."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def backup(options: BackupOptions) -> None:
     recipients = texts.recipients_of(store, options)
     packages.installed(name="Install age", packages=names(site.node.family, "backup").packages)
     for path, mode in host.loop(FOLDERS.items()):  # type: ignore[no-untyped-call]
-        files.directory(name=f"Make {path}", path=path, mode=mode)
+        files.directory(name=f"Create {path}", path=path, mode=mode)
     for name, text in host.loop(texts.site_files(site.cluster, store).items()):  # type: ignore[no-untyped-call]
         files.file(
-            name=f"Keep {name} for the backups",
+            name=f"Copy {name} for backups",
             path=f"{places.SITE}/{name}",
             content=text,
             mode="600",
@@ -46,7 +46,7 @@ def backup(options: BackupOptions) -> None:
         )
     _programs(site, options, recipients)
     units.unit(
-        name="Make backups on a timer",
+        name="Start the backup timer",
         unit=places.TIMER,
         restart_on=(f"{texts.UNITS}/{places.TIMER}",),
         disruptive=False,
@@ -64,12 +64,12 @@ def _programs(site: Site, options: BackupOptions, recipients: frozenset[str]) ->
     cluster, node = site.cluster, site.node
     files.file(name="Write the backup program", path=places.PROGRAM, content=texts.program(), mode="755")
     files.file(
-        name="Write who can decrypt backups",
+        name="Write the backup recipients",
         path=places.RECIPIENTS,
         content=texts.recipients_file(recipients),
     )
     files.file(
-        name="Write what is backed up",
+        name="Write the backup settings",
         path=places.SETTINGS,
         content=texts.settings(cluster, node, options, recipients),
     )

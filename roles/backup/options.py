@@ -59,7 +59,7 @@ class BackupOptions(BacksUp, RoleOptions):
         "key that is kept offline.",
     )
     max_age_hours: float = Field(
-        default=30, gt=0, le=10_000, description="`verify` fails if the newest backup is older than this."
+        default=30, gt=0, le=10_000, description="Age at which `verify` fails the newest backup."
     )
     textfile_dir: NodePath = Field(
         default=places.TEXTFILES,
@@ -110,7 +110,7 @@ class BackupOptions(BacksUp, RoleOptions):
         return filesystem_of(node, self.place)
 
     def backup_parts(self, cluster: Cluster, node: Node) -> tuple[BackupPart, ...]:
-        """The cluster file and the secrets store, for the day the control node is lost."""
+        """The cluster file and the secrets store, in case the control node is lost."""
         return (
             BackupPart(
                 name="site", about="cluster file and secrets store", folder=places.SITE, restorable=False
@@ -137,7 +137,7 @@ class BackupOptions(BacksUp, RoleOptions):
             )
 
     def warnings(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
-        """Backups that are lost with what they are backups of."""
+        """Backups that would be lost together with the head."""
         own = [node.name for node in _nodes(cluster, self) if _is_own(node, self.filesystem(node))]
         if own:
             yield (

@@ -1,4 +1,4 @@
-"""What the backup role claims of each head."""
+"""Checks of the backup role."""
 
 from __future__ import annotations
 
@@ -88,16 +88,16 @@ def _newest(context: CheckContext[BackupOptions], found: dict[str, Any]) -> dict
     error = last.get("error") if isinstance(last, dict) else None
     mine = [one for one in found["backups"] if one.get("installation") == found.get("installation")]
     if not mine:
-        fail(f"there is no backup: {printable(str(error or 'none was tried'), 300)}")
+        fail(f"no backup exists: {printable(str(error or 'none was tried'), 300)}")
     newest: dict[str, Any] = mine[0]
     made, now = newest.get("made"), found.get("now")
     if not isinstance(made, (int, float)) or not isinstance(now, (int, float)):
-        raise Undetermined(f"{newest.get('name')} does not say when it was made")
+        raise Undetermined(f"{newest.get('name')} has no creation time")
     hours = (now - made) / 3600
-    if hours < -_AHEAD_HOURS:  # it sorts before all that are made meanwhile, however old it becomes
+    if hours < -_AHEAD_HOURS:  # it would sort before every newer backup
         raise Undetermined(
-            f"{newest.get('name')} is dated {-hours:.0f} h in the future: check the clock of {context.node.name}, and if the "
-            "backup was made while that was ahead, move it elsewhere"
+            f"{newest.get('name')} is dated {-hours:.0f} h in the future: check the clock of {context.node.name}; if the "
+            "clock was ahead when the backup was made, move the backup elsewhere"
         )
     if hours > context.options.max_age_hours:
         why = f": {printable(str(error), 200)}" if error else ""
@@ -154,19 +154,19 @@ def _opens(context: CheckContext[BackupOptions]) -> str:
         with tarfile.open(fileobj=io.BytesIO(content)) as archive:
             names = [member.name for member in archive.getmembers() if member.isreg()]
     except DecryptError as error:
-        _not_as_declared(found, newest, f"{path} does not open with your identity: {error}")
+        _not_as_declared(found, newest, f"{path} cannot be decrypted with your identity: {error}")
     except (binascii.Error, ValueError, EOFError, OSError, tarfile.TarError) as error:
-        fail(f"{path} opens, and cannot be read: {error}")
+        fail(f"{path} decrypts but cannot be read: {error}")
     if context.cluster.path.name not in names:
         fail(f"{path} lacks {context.cluster.path.name}: it has {', '.join(names) or 'no file'}")
-    return f"{name} opens with your identity: {', '.join(sorted(names))}"
+    return f"{name} decrypts with your identity: {', '.join(sorted(names))}"
 
 
 CHECKS = (
     Check("backups are made on a timer", partial(runs, unit=places.TIMER)),
-    Check("what is backed up is as declared", _files),
-    Check("the cluster file and the secrets store are kept for the backups", _site),
-    Check("the place of backups is as declared", _place, live=True),
-    Check("the newest backup is recent and whole", _whole, live=True, timeout_seconds=600),
-    Check("the newest backup opens with your identity", _opens, live=True),
+    Check("the backup settings are as declared", _files),
+    Check("backups include the current cluster file and secrets store", _site),
+    Check("backups go to the declared place", _place, live=True),
+    Check("the newest backup is recent and complete", _whole, live=True, timeout_seconds=600),
+    Check("your identity decrypts the newest backup", _opens, live=True),
 )

@@ -1,1 +1,1 @@
-"""What every node has before anything else: a name, /etc/hosts, locale, timezone, packages, mirrors."""
+"""What every node needs first: hostname, /etc/hosts, locale, timezone, packages, mirrors."""

@@ -1,4 +1,4 @@
-"""Brings a node to what the base role declares."""
+"""Applies the base role to a node."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rackwright.roles.base.options import BaseOptions
 
 @deploy("base")
 def base(options: BaseOptions) -> None:
-    """A name, /etc/hosts, package sources and packages, locale, timezone; nothing upgrades by itself.
+    """Hostname, /etc/hosts, package sources and packages, locale, timezone; no automatic upgrades.
 
     Undeclared filesystems are removed here, since the role that mounted them may have left the node.
     """
@@ -36,12 +36,12 @@ def base(options: BaseOptions) -> None:
 def _forwarding(site: Site, options: BaseOptions) -> None:
     wanted = forwarding.wanted(site.node, options)
     _present_or_absent(
-        "Set what the node forwards at boot", forwarding.PATH, {forwarding.PATH: forwarding.text(wanted)}
+        "Set packet forwarding at boot", forwarding.PATH, {forwarding.PATH: forwarding.text(wanted)}
     )
     if wanted is None:
         return
     settings.setting(
-        name="Turn packet forwarding on" if wanted else "Turn packet forwarding off",
+        name="Enable packet forwarding" if wanted else "Disable packet forwarding",
         target="packet forwarding",
         read=forwarding.READ[wanted],
         want=forwarding.WANT[wanted],
@@ -51,9 +51,9 @@ def _forwarding(site: Site, options: BaseOptions) -> None:
 
 def _name(site: Site, options: BaseOptions) -> None:
     name = site.node.name
-    # hosts before the name: from the first moment on, the new name resolves (sudo looks it up)
+    # /etc/hosts first, so that the new hostname resolves at once (sudo looks it up)
     files.file(name="Write /etc/hosts", path="/etc/hosts", content=texts.hosts(site.cluster, options))
-    files.directory(name="Make the folder of cloud-init's settings", path="/etc/cloud/cloud.cfg.d")
+    files.directory(name="Create the folder for cloud-init settings", path="/etc/cloud/cloud.cfg.d")
     files.file(
         name="Keep cloud-init from renaming the node",
         path="/etc/cloud/cloud.cfg.d/99-rackwright.cfg",
@@ -87,7 +87,7 @@ def _package_sources(site: Site) -> None:
 
 
 def _present_or_absent(name: str, path: str, declared: dict[str, str | None]) -> None:
-    if path not in declared:  # not ours on this release
+    if path not in declared:  # not managed on this release
         return
     content = declared[path]
     if content is None:
@@ -98,16 +98,16 @@ def _present_or_absent(name: str, path: str, declared: dict[str, str | None]) ->
 
 def _no_apt_upgrades() -> None:
     files.file(
-        name="Turn apt's periodic upgrades off",
+        name="Disable apt's periodic upgrades",
         path=texts.AUTO_UPGRADES,
         content=render("base/20auto-upgrades.j2"),
     )
     units.unit(name="Mask apt's download timer", unit=texts.APT_TIMERS[0], masked=True)
     units.unit(name="Mask apt's upgrade timer", unit=texts.APT_TIMERS[1], masked=True)
     packages.absent(name="Remove unattended-upgrades", packages=("unattended-upgrades",))
-    files.directory(name="Make the folder of needrestart's settings", path="/etc/needrestart/conf.d")
+    files.directory(name="Create the folder for needrestart settings", path="/etc/needrestart/conf.d")
     files.file(
-        name="Keep needrestart from asking and restarting",
+        name="Keep needrestart from prompting and restarting services",
         path=texts.NEEDRESTART,
         content=render("base/needrestart.conf.j2"),
     )
@@ -133,7 +133,7 @@ def _packages(site: Site, options: BaseOptions) -> None:
 def _locale(site: Site, options: BaseOptions) -> None:
     locale, family = options.locale, site.node.family
     if not locale.startswith(("C.", "POSIX.")):
-        packages.installed(name="Install what makes locales", packages=names(family, "locales").packages)
+        packages.installed(name="Install the locale tools", packages=names(family, "locales").packages)
         if family.locale_gen is not None:
             files.file(
                 name="Write /etc/locale.gen",
@@ -161,4 +161,4 @@ def _timezone(site: Site, options: BaseOptions) -> None:
         name="Set the timezone", path="/etc/localtime", target=f"/usr/share/zoneinfo/{options.timezone}"
     )
     if (path := site.node.family.timezone_file) is not None:
-        files.file(name="Name the timezone", path=path, content=f"{options.timezone}\n")
+        files.file(name="Write /etc/timezone", path=path, content=f"{options.timezone}\n")

@@ -14,7 +14,7 @@ PATH = "/etc/sysctl.d/90-rackwright-forwarding.conf"
 _EACH = "for f in /proc/sys/net/ipv4/conf/*/forwarding /proc/sys/net/ipv6/conf/*/forwarding; do"
 READ = {
     # cat, as dash reads byte by byte and /proc/sys ends after the first;
-    # an interface forwards by its own value, whatever ip_forward is (Linux Documentation/networking/ip-sysctl.rst)
+    # each interface forwards by its own value, regardless of ip_forward (Linux Documentation/networking/ip-sysctl.rst)
     False: (
         "test -r /proc/sys/net/ipv4/conf/all/forwarding || exit 0; on=; "
         f'{_EACH} [ ! -r "$f" ] || [ "$(cat "$f")" = 0 ] || on="$on ${{f#/proc/sys/net/}}"; done; '

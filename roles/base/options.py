@@ -27,7 +27,7 @@ def _example(network: Network) -> IPv4Address:
 
 
 class BaseOptions(RoleOptions, NamesHosts):
-    """What every node has before anything else."""
+    """What every node needs first."""
 
     moved: ClassVar[Mapping[str, str]] = {"firewall": "roles.firewall", "resolver": "roles.dns"}
 
@@ -37,7 +37,7 @@ class BaseOptions(RoleOptions, NamesHosts):
     timezone: str = Field(default="UTC", description="Zone name as in the tz database, e.g. `Europe/Zurich`.")
     packages: tuple[str, ...] = Field(
         default=(),
-        description="Packages on top of the standard set, as they are called on the node's family.",
+        description="Packages besides the standard set, named as in the node's OS family.",
     )
     extra_hosts: tuple[ExtraHost, ...] = Field(
         default=(), description="Lines added to the /etc/hosts that is generated from the cluster file."
@@ -46,8 +46,8 @@ class BaseOptions(RoleOptions, NamesHosts):
     forwarding: bool = Field(
         default=False,
         description="Whether the node passes packets on between its networks, as a router or NAT gateway does. false: "
-        "every interface's forwarding is off (Linux ip-sysctl), but is left as it is where docker, containerd or podman "
-        "needs it.",
+        "forwarding is off on every interface (Linux ip-sysctl), unless docker, containerd or podman on the node "
+        "need it.",
     )
 
     @field_validator("locale")
@@ -73,7 +73,7 @@ class BaseOptions(RoleOptions, NamesHosts):
         return packages
 
     def warnings(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
-        """Heads and logins without an address on the external network, and workers with one."""
+        """Heads and login nodes without an address on the external network, and workers with one."""
         outside = [net for net in cluster.networks.values() if net.purpose is NetworkPurpose.EXTERNAL]
         if not outside:
             return
@@ -84,13 +84,13 @@ class BaseOptions(RoleOptions, NamesHosts):
         if without := [node.name for node in entries if node.name not in there]:
             yield (
                 "",
-                f"{fold(without)} has no address on {names}, by which users reach heads and logins.",
+                f"{fold(without)} has no address on {names}, through which users reach heads and login nodes.",
                 f"add one to the group's addresses, e.g. `{outside[0].name}: {_example(outside[0])}`",
             )
         workers = [node.name for node in nodes if node.holds(NodeRole.WORKER) and node not in entries]
         if exposed := [name for name in workers if name in there]:
             yield (
                 "",
-                f"{fold(exposed)} runs jobs and has an address on {names}, open to the outside.",
-                "remove the address; users come in by heads and logins",
+                f"{fold(exposed)} runs jobs but has an address on {names}, which is reachable from outside.",
+                "remove the address; users connect through heads and login nodes",
             )

@@ -1,4 +1,4 @@
-"""A node's ports: which interface has which declared address, the way out, and whether packets pass through."""
+"""A node's ports: which interface has which declared address, the default route, and packet forwarding."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def addresses_on_ports(context: CheckContext[BaseOptions]) -> str:
     for entry in context.node.addresses:
         port = ports.get(str(entry.address))
         if port is None:
-            fail(f"no interface has {entry.address}, the node's address on {entry.network}")
+            fail(f"no interface has {entry.address}, the node's declared address on {entry.network}")
         of_network.setdefault(entry.network, []).append(port)
     outside = [name for name in of_network if networks[name].purpose is NetworkPurpose.EXTERNAL]
     for name in outside:
@@ -110,28 +110,28 @@ def _interfaces(ports: Iterable[Port]) -> str:
 
 
 def default_route(context: CheckContext[BaseOptions]) -> str:
-    """The default route in use has a declared gateway; none leaves by a fabric or storage network."""
+    """The default route in use has a declared gateway; no default route uses a fabric or storage network."""
     routes = parse_default_routes(context.json("ip -j route show default"))
     declared = default_networks(context.cluster.networks, context.node)
     for route in routes:
         wrong = _forbidden(context, route)
         if wrong is not None:
-            fail(f"a default route leaves by {route}, on the {wrong.purpose} network {wrong.name}")
+            fail(f"a default route uses {route}, on the {wrong.purpose} network {wrong.name}")
     if not declared:
         return f"none is declared; {', '.join(map(str, routes)) or 'the node has none'}"
     wanted = " or ".join(f"{net.gateway} ({net.name})" for net in declared)
     if not routes:
-        fail(f"the node has no default route; declared is {wanted}")
+        fail(f"the node has no default route, but {wanted} is declared")
     used = [route for route in routes if route.metric == routes[0].metric]
     gateways = {str(net.gateway) for net in declared}
     for route in used:
         if route.gateway not in gateways:
-            fail(f"the default route leaves by {route}; declared is {wanted}")
+            fail(f"the default route uses {route}, not {wanted}")
     return ", ".join(map(str, used))
 
 
 def _forbidden(context: CheckContext[BaseOptions], route: Route) -> Network | None:
-    """The fabric or storage network that a route leaves by."""
+    """The fabric or storage network that a route uses."""
     own = [context.cluster.networks[entry.network] for entry in context.node.addresses]
     never = [net for net in own if net.purpose in NEVER]
     if route.gateway is not None:
@@ -162,11 +162,11 @@ def forwarding_as_declared(context: CheckContext[BaseOptions]) -> str:
         raise Undetermined("/proc/sys/net/ipv4 cannot be read")
     if found != forwarding.WANT[wanted]:
         if wanted:
-            fail(f"net.ipv4.ip_forward is {found}, and base.forwarding is true")
+            fail(f"net.ipv4.ip_forward is {found}, but base.forwarding is true")
         keys = found.split()
         if not all(_KEY.fullmatch(key) for key in keys):
             raise Undetermined(f"forwarding of the interfaces cannot be read: {found[:80]!r}")
-        fail(f"the node forwards packets, and base.forwarding is false: {', '.join(keys)}")
+        fail(f"the node forwards packets, but base.forwarding is false: {', '.join(keys)}")
     at_boot = sysctls_at_boot(context).get("net.ipv4.ip_forward")
     if at_boot != str(int(wanted)):
         fail(

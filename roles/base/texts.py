@@ -1,4 +1,4 @@
-"""What the base role writes, as text: shared by the deploy and its checks."""
+"""Files of the base role, as text: shared by the deploy and its checks."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def apt_sources(os: OsRelease, archive: str, security: str | None) -> str:
 
 
 def _dnf_files(os: OsRelease, mirrors: Mirrors) -> dict[str, str | None]:
-    """Without a mirror the distribution's files stay as installed, and ours is not there."""
+    """Without a mirror the distribution's files stay as installed, and rackwright writes none."""
     if mirrors.dnf is None:
         return {file.path: None for file in os.repository_files if not file.shipped}
     base = mirrors.dnf.rstrip("/")

@@ -1,4 +1,4 @@
-"""What the base role claims of a node."""
+"""Checks of the base role."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def _uses_dnf(node: Node, options: object) -> bool:
 CHECKS: tuple[Check, ...] = (
     Check("the declared addresses are present, external ones on separate ports", ports.addresses_on_ports),
     Check(
-        "the default route leaves by the declared network",
+        "the default route uses the declared network",
         ports.default_route,
         needs=frozenset({Capability.UPLINK}),
     ),
@@ -196,11 +196,11 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check("package sources are as declared", _package_sources),
     Check("apt installs from the declared archives", _apt_archives, applies=_uses_apt),
-    Check("the package database is whole", database_is_whole, applies=_uses_apt, timeout_seconds=300),
+    Check("the package database is consistent", database_is_whole, applies=_uses_apt, timeout_seconds=300),
     Check("the base packages are installed", _packages),
     Check("no package upgrades by itself", _no_apt_upgrades, applies=_uses_apt),
     Check("no package upgrades by itself (dnf)", _no_dnf_upgrades, applies=_uses_dnf),
     Check("the system locale is set and works", _locale),
     Check("the timezone is set", _timezone),
-    Check("every mount and export by rackwright is declared", every_one_is_declared),
+    Check("every mount and export made by rackwright is declared", every_one_is_declared),
 )

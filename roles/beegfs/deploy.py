@@ -1,4 +1,4 @@
-"""Brings a node to what the beegfs role declares."""
+"""Applies the beegfs role to a node."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def beegfs(options: BeegfsOptions) -> None:
         return
     if options.archive is not None:
         package_archive(site, "beegfs", options.archive)
-    files.directory(name="Make the folder of BeeGFS' settings", path=FOLDER)
+    files.directory(name="Create the folder for BeeGFS settings", path=FOLDER)
     files.file(
-        name="Write the secret that BeeGFS' nodes authenticate with",
+        name="Write the BeeGFS connection secret",
         path=AUTH,
         content=site.secret(AUTH_SECRET).reveal(),
         mode="400",
@@ -60,7 +60,7 @@ def _servers(site: Site, options: BeegfsOptions) -> None:
     services = options.services(site.node)
     issue_certificates(options)
     for path, content in host.loop(texts.server_files(site.cluster, site.node, options).items()):  # type: ignore[no-untyped-call]
-        files.directory(name=f"Make the folder of {path}", path=str(PurePosixPath(path).parent))
+        files.directory(name=f"Create the folder for {path}", path=str(PurePosixPath(path).parent))
         files.file(name=f"Write {path}", path=path, content=content)
     if "mgmtd" in services:
         _mgmtd(site, options)
@@ -74,7 +74,7 @@ def _servers(site: Site, options: BeegfsOptions) -> None:
                 write=texts.prepare(service, target),
             )
         units.unit(
-            name=f"Run beegfs-{service}",
+            name=f"Start beegfs-{service}",
             unit=f"beegfs-{service}.service",
             restart_on=(f"{FOLDER}/beegfs-{service}.conf", drop_in(service), AUTH),
         )
@@ -82,7 +82,7 @@ def _servers(site: Site, options: BeegfsOptions) -> None:
 
 def _mgmtd(site: Site, options: BeegfsOptions) -> None:
     settings.setting(
-        name="Make the management daemon's database",
+        name="Create the management daemon's database",
         target=texts.DATABASE,
         read=f"[ -s {texts.DATABASE} ] && echo there",
         want="there",
@@ -90,7 +90,7 @@ def _mgmtd(site: Site, options: BeegfsOptions) -> None:
     )
     chains = tuple(one.chain for one in options.certificates(site.cluster, site.node))
     units.unit(
-        name="Run beegfs-mgmtd",
+        name="Start beegfs-mgmtd",
         unit="beegfs-mgmtd.service",
         restart_on=(texts.MGMTD, AUTH, *chains),
     )
@@ -99,7 +99,7 @@ def _mgmtd(site: Site, options: BeegfsOptions) -> None:
 def _client(site: Site, options: BeegfsOptions) -> None:
     of = names(site.node.family, "beegfs-client")
     dkms.built(
-        name="Build BeeGFS' module",
+        name="Build the BeeGFS module",
         sources=of.paths["sources"].format(upstream=options.module_version),
         kernel=declared_kernel(site.cluster, site.node),
         _timeout=options.build_minutes * 60,

@@ -1,4 +1,4 @@
-"""What the beegfs role writes, by path: shared by the deploy and its checks."""
+"""Files of the beegfs role, by path: shared by the deploy and its checks."""
 
 from __future__ import annotations
 

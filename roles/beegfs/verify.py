@@ -1,4 +1,4 @@
-"""What the beegfs role claims of a node: packages, module, each mount, targets and their servers."""
+"""Checks of the beegfs role: packages, module, each mount, targets and their servers."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _rdma(context: Context) -> str:
         fail(f"TCP to {', '.join(tcp)}, where RDMA is declared")
     used = list(dict.fromkeys(name for name, one in found if one.rdma))
     if not used:
-        raise Undetermined("there is no connection to any server yet")
+        raise Undetermined("the client is not connected to any server yet")
     return ", ".join(used)
 
 
@@ -88,14 +88,14 @@ _NEEDS = frozenset({Capability.NETWORK_FILESYSTEMS})
 CHECKS: tuple[Check, ...] = (
     Check("BeeGFS is installed as declared and held", _installed, needs=_NEEDS),
     Check("BeeGFS' settings are as declared", _settings, needs=_NEEDS),
-    Check("the secret of BeeGFS' nodes is as stored, and only root can read it", _secret, needs=_NEEDS),
-    Check("BeeGFS' servers run and start at boot", _servers_run, needs=_NEEDS, applies=_serves),
-    Check("the folders of BeeGFS' servers are prepared", _prepared, needs=_NEEDS, applies=_serves),
-    Check("BeeGFS' module is there for the declared kernel", _built, needs=_NEEDS, applies=_mounts),
+    Check("the BeeGFS secret is as stored and only root can read it", _secret, needs=_NEEDS),
+    Check("BeeGFS servers are running and enabled at boot", _servers_run, needs=_NEEDS, applies=_serves),
+    Check("the BeeGFS servers' folders are prepared", _prepared, needs=_NEEDS, applies=_serves),
+    Check("the BeeGFS module is built for the declared kernel", _built, needs=_NEEDS, applies=_mounts),
     *mounts.checks("BeeGFS"),
     # after the mounts, whose first use loads the module and connects
     Check(
-        "BeeGFS' loaded module is of the declared version", _loaded, needs=_NEEDS, applies=_mounts, live=True
+        "the loaded BeeGFS module has the declared version", _loaded, needs=_NEEDS, applies=_mounts, live=True
     ),
     Check(
         "every BeeGFS target is online", _targets, needs=_NEEDS, applies=_mounts, live=True, settle_seconds=30

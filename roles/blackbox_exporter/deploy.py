@@ -1,4 +1,4 @@
-"""Brings a head to what the blackbox_exporter role declares."""
+"""Applies the blackbox_exporter role to a head."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from rackwright.roles.blackbox_exporter.options import BlackboxExporterOptions
 
 @deploy("blackbox_exporter")
 def blackbox_exporter(options: BlackboxExporterOptions) -> None:
-    """The package, how it asks, the unit."""
+    """The package, its probes, the unit."""
     site = site_of()
     install_exporter(options, texts.arguments(site.cluster, site.node, options))
     conf = texts.conf_path(options)
     files.file(
-        name="Write how blackbox_exporter asks",
+        name="Write the blackbox_exporter probes",
         path=conf,
         content=texts.conf(site.cluster, site.node),
         validate=texts.check_command(site.node, options),

@@ -1,4 +1,4 @@
-"""What the site asks besides."""
+"""Additional probes of the site."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _URL: TypeAdapter[str] = TypeAdapter(HttpUrl)
 
 
 class Extra(Frozen):
-    """Something of the site's own that is asked."""
+    """A target outside the cluster file."""
 
     probe: Literal["http", "icmp", "tcp", "tls"] = Field(
         description="`http`: answers a GET with 2xx. `icmp`: answers ping. `tcp`: takes connections. `tls`: has a "

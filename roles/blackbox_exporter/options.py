@@ -32,17 +32,17 @@ class BlackboxExporterOptions(ExporterOptions):
         default=120,
         ge=10,
         le=240,
-        description="Seconds between two looks at a certificate. At most 240: after 300 without a sample Prometheus "
+        description="Seconds between two checks of a certificate. At most 240: after 300 without a sample Prometheus "
         "forgets a series.",
     )
     ssh_seconds: int = Field(
         default=60,
         ge=10,
         le=240,
-        description="Seconds between two looks at a node's sshd, each a line in its journal.",
+        description="Seconds between two connections to a node's sshd, each of which is logged in its journal.",
     )
     extra: dict[Slug, Extra] = Field(
-        default_factory=dict, description="What the site asks besides, by the name in the label `service`."
+        default_factory=dict, description="Additional probes of the site, by the name in the label `service`."
     )
 
     def runs_on(self, node: Node) -> bool:
@@ -61,7 +61,7 @@ class BlackboxExporterOptions(ExporterOptions):
         )
 
     def scrapes(self, cluster: Cluster, node: Node) -> tuple[Scrape, ...]:
-        """Itself, and what it asks: one for each module."""
+        """The exporter's own target, then one for each module."""
         seconds = {"ssh": self.ssh_seconds, "tls": self.certificate_seconds}
         return (
             Scrape(self.job, self.port, password_secret=self.password_secret),

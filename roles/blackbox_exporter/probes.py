@@ -1,4 +1,4 @@
-"""What is asked, from where: it follows from the cluster file."""
+"""Which probes run from where, derived from the cluster file."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ def conf_path(options: BlackboxExporterOptions) -> str:
 
 
 def conf(cluster: Cluster, node: Node) -> str:
-    """How it asks."""
+    """Its probes."""
     ca = node.offers(IssuesCertificates)
     return render(
         "blackbox_exporter/blackbox.yml.j2",

@@ -1,4 +1,4 @@
-"""What the blackbox_exporter role claims of a head."""
+"""Checks of the blackbox_exporter role."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ def _asks(context: CheckContext[BlackboxExporterOptions]) -> str:
 
 CHECKS = (
     *exporter_checks("blackbox_exporter", texts.arguments),
-    Check("blackbox_exporter asks as declared", _asks),
+    Check("blackbox_exporter has its declared probes", _asks),
 )

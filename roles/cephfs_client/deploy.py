@@ -1,4 +1,4 @@
-"""Brings a node to what the cephfs_client role declares."""
+"""Applies the cephfs_client role to a node."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def cephfs_client(options: CephfsClientOptions) -> None:
         hold=options.version is not None,
     )
     module_available(site, "ceph")
-    files.directory(name="Make the folder of Ceph's keys", path=FOLDER)
+    files.directory(name="Create the folder for Ceph keys", path=FOLDER)
     for one in host.loop(options.mounted(site.node)):  # type: ignore[no-untyped-call]
         files.file(
-            name=f"Write the key of {one.name}",
+            name=f"Write the key for {one.name}",
             path=options.key_file(one),
             content=f"{site.secret(options.access[one.name].stored_as).reveal().strip()}\n",
             mode="600",

@@ -74,7 +74,7 @@ class CephfsClientOptions(MountingOptions, HoldsPackages):
     )
     archive: PackageArchive | None = Field(
         default=None,
-        description="Where ceph-common comes from. None: an archive that the nodes have already, e.g. the distribution's.",
+        description="Source of ceph-common. None: an archive that the nodes already have, e.g. the distribution's.",
     )
 
     @property
@@ -123,7 +123,7 @@ class CephfsClientOptions(MountingOptions, HoldsPackages):
         )
 
     def problems(self, cluster: Cluster) -> Iterator[Problem]:
-        """As every role that mounts; filesystems without a user, and what the node's mount.ceph does not know."""
+        """As every role that mounts; filesystems without a user, and options that the node's mount.ceph lacks."""
         yield from super().problems(cluster)
         known = {one.name for one in cluster.storage.values() if one.kind in self.mounts_kinds}
         for name in self.access:

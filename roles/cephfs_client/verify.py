@@ -1,4 +1,4 @@
-"""What the cephfs_client role claims of a node: mount.ceph, the keys, the session with the servers, and each mount."""
+"""Checks of the cephfs_client role: mount.ceph, the keys, the session with the servers, and each mount."""
 
 from __future__ import annotations
 
@@ -56,15 +56,15 @@ def parse_status(text: str) -> dict[str, bool]:
 def _session(context: Context) -> str:
     found = parse_status(context.output("sh -c %s", STATUS))
     if evicted := [instance for instance, listed in found.items() if listed]:
-        fail(f"the servers have blocklisted {', '.join(evicted)}: mount it again")
+        fail(f"the servers have blocklisted {', '.join(evicted)}: remount it")
     return ", ".join(found)
 
 
 _NEEDS = frozenset({Capability.NETWORK_FILESYSTEMS})
 CHECKS: tuple[Check, ...] = (
     Check("the Ceph client is installed as declared", _installed, needs=_NEEDS),
-    Check("the module ceph is there for the declared kernel", _module, needs=_NEEDS),
-    Check("the keys of CephFS are as supplied, and only root can read them", _keys, needs=_NEEDS),
+    Check("the ceph module exists for the declared kernel", _module, needs=_NEEDS),
+    Check("the CephFS keys are as supplied and only root can read them", _keys, needs=_NEEDS),
     *mounts.checks("CephFS"),
     # after the mounts, whose first use makes the client
     Check("Ceph's servers have not evicted this client", _session, needs=_NEEDS, live=True),

@@ -1,4 +1,4 @@
-"""Brings a node to what the containerd role declares."""
+"""Applies the containerd role to a node."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def containerd(options: ContainerdOptions) -> None:
     files.directory(name="Create containerd's data folder", path=options.root, mode="700")
     folders = [path.rpartition("/")[0] for path in declared if path != texts.CRICTL]
     for folder in host.loop([*dict.fromkeys(folders), texts.REGISTRIES]):  # type: ignore[no-untyped-call]
-        files.directory(name=f"Make {folder}", path=folder)
+        files.directory(name=f"Create {folder}", path=folder)
     for path, content in host.loop(declared.items()):  # type: ignore[no-untyped-call]
         files.file(
             name=f"Write {path}",
@@ -38,8 +38,8 @@ def containerd(options: ContainerdOptions) -> None:
     names = texts.names(site.node, options)
     packages.installed(name="Install containerd", packages=names.packages)
     units.unit(
-        name="Run containerd with its settings",
+        name="Start containerd with its settings",
         unit=texts.UNIT,
         restart_on=(texts.CONF, texts.DROP_IN),
-        disruptive=False,  # every container has a shim of its own, which the daemon finds again
+        disruptive=False,  # every container has its own shim, to which the daemon reconnects
     )

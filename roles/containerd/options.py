@@ -36,7 +36,7 @@ class ContainerdOptions(DaemonOptions, FetchesFromOutside, NeedsForwarding, Writ
     )
     root: NodePath = Field(
         default="/var/lib/containerd",
-        description="Where images and snapshots are, best on local scratch. A new one starts empty.",
+        description="Folder of images and snapshots, best on local scratch. A new folder starts empty.",
     )
     snapshotter: Literal["overlayfs", "native", "btrfs", "zfs", "fuse-overlayfs"] = Field(
         default="overlayfs", description="How layers are stacked for CRI; native copies them whole."
@@ -65,15 +65,15 @@ class ContainerdOptions(DaemonOptions, FetchesFromOutside, NeedsForwarding, Writ
         return self.release or ("2" if self.source == "docker" else "1.7")
 
     def problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
-        """A source the distribution lacks, or another one than docker's on the same node."""
+        """A source that the distribution lacks, or one that differs from docker's on the same node."""
         yield from source_problems("containerd", self, cluster)
         yield from registry_problems(self, cluster)
         hub = self.registries.get("docker.io")
         if hub is not None and hub.auth is not None:
             yield (
                 'registries["docker.io"].auth',
-                "containerd keeps no login for docker.io, which takes tokens instead of passwords.",
-                "log in with a cache: `auth` of a registry of the role registry_cache, and `mirrors.containers`",
+                "containerd cannot log in to docker.io, which uses tokens instead of passwords.",
+                "log in through a cache: `auth` of a registry of the role registry_cache, and `mirrors.containers`",
             )
 
     def unit_files(self, node: Node) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What the containerd role claims of a node."""
+"""Checks of the containerd role."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _release(context: CheckContext[ContainerdOptions]) -> str:
         raise Undetermined(f"`containerd --version` printed {output.strip()!r}")
     major = "2" if found[1] == "2" else "1.7"
     if major != wanted:
-        fail(f"containerd {found[1]}.{found[2]} is installed, and the configuration is one for {wanted}")
+        fail(f"containerd {found[1]}.{found[2]} is installed, but its configuration is for {wanted}")
     return f"containerd {found[1]}.{found[2]}"
 
 
@@ -96,9 +96,9 @@ def _plugins(context: CheckContext[ContainerdOptions]) -> str:
 
 
 CHECKS = (
-    Check("containerd runs", partial(runs, unit=texts.UNIT), settle_seconds=20),
+    Check("containerd is running", partial(runs, unit=texts.UNIT), settle_seconds=20),
     Check("containerd's files are as declared", _files),
-    Check("containerd is the release its configuration is for", _release),
+    Check("containerd's release matches its configuration", _release),
     Check("containerd has its declared settings", _settings),
     Check("containerd's CRI plugin works", _plugins, settle_seconds=20),
 )

@@ -1,4 +1,4 @@
-"""Brings a node to what the cuda role declares."""
+"""Applies the cuda role to a node."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def cuda(options: CudaOptions) -> None:
         )
     if options.profile:
         files.file(
-            name="Set the toolkit's path for login shells",
+            name="Add the toolkit to PATH in login shells",
             path=PROFILE,
             content=render("cuda/profile.sh.j2", home=cuda_home(group), tools=tools(group)),
         )
     else:
-        files.absent(name="Leave the toolkit's path to environment modules", path=PROFILE)
+        files.absent(name="Leave PATH to environment modules", path=PROFILE)

@@ -16,7 +16,7 @@ from rackwright.model.interfaces import SetsUpGpuRepository
 
 
 class CudaOptions(StackOptions):
-    """The CUDA toolkit on nodes that are declared to have NVIDIA's GPUs, as the lock says."""
+    """The locked CUDA toolkit on nodes with declared NVIDIA GPUs."""
 
     role: ClassVar[str] = "cuda"
     parts: ClassVar[tuple[str, ...]] = ("cuda",)
@@ -27,7 +27,7 @@ class CudaOptions(StackOptions):
     )
 
     def problems(self, cluster: Cluster) -> Iterator[Trouble]:
-        """A role that has nothing to do, or nowhere to install from."""
+        """A role without GPU nodes, or without a package source."""
         nodes, stack = self.nodes(cluster), cluster.gpu_stack
         if not nodes:
             yield "", "No node of the role cuda has NVIDIA's GPUs.", "remove the section"
@@ -36,7 +36,7 @@ class CudaOptions(StackOptions):
         if any(node.offers(SetsUpGpuRepository) is None for node in nodes):
             yield (
                 "",
-                "The toolkit comes from the repository that the role nvidia_driver sets up, and it does not run.",
+                "The toolkit comes from the repository of the role nvidia_driver, which is not declared.",
                 "add a section nvidia_driver",
             )
 

@@ -1,4 +1,4 @@
-"""What the cuda role claims of a node."""
+"""Checks of the cuda role."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _release(context: CheckContext[CudaOptions]) -> str:
     group = group_of(context.cluster, context.node)
     found = parse_nvcc(context.output("%s --version", f"{tools(group)}/nvcc"))
     if found != group.cuda:
-        fail(f"nvcc is release {found}, the lock has {group.cuda}")
+        fail(f"nvcc is release {found}, not the locked {group.cuda}")
     return found
 
 
@@ -48,7 +48,7 @@ def _runs_on_driver(context: CheckContext[CudaOptions]) -> str:
         raise Undetermined(f"the tables do not list which driver CUDA {release} needs")
     driver = loaded_driver(context)
     if not at_least(driver, floor):
-        fail(f"driver {driver} is loaded, CUDA {release} needs {floor}")
+        fail(f"driver {driver} is loaded, but CUDA {release} needs {floor} or newer")
     return f"driver {driver}, at least {floor} is needed"
 
 
@@ -58,7 +58,7 @@ def _sets_path(node: Node, options: CudaOptions) -> bool:
 
 CHECKS = (
     Check("the CUDA toolkit is installed as locked and held", as_locked),
-    Check("nvcc is of the locked release", _release),
+    Check("nvcc is the locked release", _release),
     Check("login shells find the locked toolkit", _found_by_shells, applies=_sets_path),
     Check(
         "the loaded driver can run the toolkit",

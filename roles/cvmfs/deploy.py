@@ -1,4 +1,4 @@
-"""Brings a node to what the cvmfs role declares."""
+"""Applies the cvmfs role to a node."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from rackwright.roles.cvmfs.options import CvmfsOptions
 
 @deploy("cvmfs")
 def cvmfs(options: CvmfsOptions) -> None:
-    """The client, its settings, and an automount for each repository; autofs is not asked."""
+    """The client, its settings, and an automount for each repository; autofs is not used."""
     site = site_of()
     packages.installed(name="Install CernVM-FS", packages=names(site.node.family, "cvmfs").packages)
     if options.packages:
-        packages.installed(name="Install addresses and keys of repositories", packages=options.packages)
+        packages.installed(name="Install repository addresses and keys", packages=options.packages)
     files.directory(
-        name=f"Make {options.cache}", path=options.cache, mode="700", owner="cvmfs", group="cvmfs"
+        name=f"Create {options.cache}", path=options.cache, mode="700", owner="cvmfs", group="cvmfs"
     )
     for path, content in host.loop(  # type: ignore[no-untyped-call]
         texts.files(site.cluster, site.node, options).items()
     ):
         files.file(name=f"Write {path}", path=path, content=content)
     for name in host.loop(options.mounted):  # type: ignore[no-untyped-call]
-        units.unit(name=f"Mount {name} at its first use", unit=texts.automount(name))
+        units.unit(name=f"Mount {name} on first use", unit=texts.automount(name))
     # A mounted repository keeps the settings that it was mounted with.
     for name in host.loop(options.mounted):  # type: ignore[no-untyped-call]
         units.unit(

@@ -82,15 +82,15 @@ class CvmfsOptions(RoleOptions, WritesUnitFiles):
     )
     direct: bool = Field(
         default=False,
-        description="Whether nodes may contact the replicas directly when no proxy answers. A rack that does so is a "
-        "burden for public replicas.",
+        description="Whether nodes may contact the replicas directly when no proxy answers. A rack that does so puts "
+        "load on public replicas.",
     )
     cache: NodePath = Field(default="/var/lib/cvmfs", description="Folder of the cache, e.g. on scratch.")
     cache_mib: int = Field(
         default=20000, ge=1000, le=10_000_000, description="MiB that the cache may take (CVMFS_QUOTA_LIMIT)."
     )
     timeout_seconds: int = Field(
-        default=5, ge=1, le=60, description="Time for one proxy or replica to answer."
+        default=5, ge=1, le=60, description="How long to wait for one proxy or replica."
     )
 
     @field_validator("proxies")
@@ -132,7 +132,7 @@ class CvmfsOptions(RoleOptions, WritesUnitFiles):
         return tuple(f"{UNITS}/{name}.{kind}" for name in names for kind in ("mount", "automount"))
 
     def problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
-        """Nodes that have neither a proxy nor leave to do without."""
+        """Nodes with neither a proxy nor `direct: true`."""
         for node in cluster.running("cvmfs", self):
             if not self.proxies_of(cluster, node) and not self.direct:
                 yield (

@@ -1,4 +1,4 @@
-"""What the cvmfs role writes: shared by the deploy and its checks."""
+"""Files of the cvmfs role: shared by the deploy and its checks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the cvmfs role claims of a node: every repository answers, through the declared proxies, from the declared cache."""
+"""Checks of the cvmfs role: every repository answers, through the declared proxies, from the declared cache."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def _files(context: Context) -> str:
 
 
 def settings(text: str) -> dict[str, str]:
-    """What `cvmfs_config showconfig` prints: KEY=VALUE and a comment that says from which file."""
+    """What `cvmfs_config showconfig` prints: KEY=VALUE and a comment with the file it is from."""
     found = (_SETTING.fullmatch(line.strip()) for line in text.splitlines())
     return {match["key"]: match["value"].strip("'") for match in found if match is not None}
 
 
 def _settings(context: Context) -> str:
-    """A file of a package that is read later can win over ours."""
+    """A package's file that is read later can override rackwright's."""
     wanted = {
         "CVMFS_HTTP_PROXY": texts.proxy(context.cluster, context.node, context.options),
         "CVMFS_CACHE_BASE": context.options.cache,
@@ -59,7 +59,7 @@ def _settings(context: Context) -> str:
 
 
 def _answer(context: Context) -> str:
-    said = []
+    mounted = []
     for name in context.options.mounted:
         result = context.host.run(_PROBE, name)
         if result.rc in _KILLED:
@@ -68,10 +68,10 @@ def _answer(context: Context) -> str:
             fail(f"{texts.path(name)} cannot be mounted: `cvmfs_config probe` fails")
         if result.rc != 0 or "OK" not in result.stdout:
             raise Undetermined(
-                f"`cvmfs_config probe {name}` exited {result.rc} saying: {result.stderr.strip() or 'nothing'}"
+                f"`cvmfs_config probe {name}` exited {result.rc}: {result.stderr.strip() or 'no output'}"
             )
-        said.append(_mounted(context, name))
-    return ", ".join(said)
+        mounted.append(_mounted(context, name))
+    return ", ".join(mounted)
 
 
 def _mounted(context: Context, name: str) -> str:
@@ -89,7 +89,7 @@ def _mounted(context: Context, name: str) -> str:
 
 
 CHECKS: tuple[Check, ...] = (
-    Check("CernVM-FS is installed and set up as declared", _files),
+    Check("CernVM-FS is installed and configured as declared", _files),
     Check("CernVM-FS has the declared proxies and cache", _settings),
-    Check("declared repositories answer", _answer, live=True, timeout_seconds=300),
+    Check("the declared repositories answer", _answer, live=True, timeout_seconds=300),
 )

@@ -1,4 +1,4 @@
-"""Brings a node to what the dataset_cache role declares; the datasets come with the timer, or when they are asked for."""
+"""Applies the dataset_cache role to a node; datasets are fetched by the timer or on request."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def dataset_cache(options: DatasetCacheOptions) -> None:
     wanted = texts.files(node, options)
     folders = sorted({one.rpartition("/")[0] for one in wanted})
     for folder in host.loop(folders):  # type: ignore[no-untyped-call]
-        files.directory(name=f"Make {folder}", path=folder)
+        files.directory(name=f"Create {folder}", path=folder)
     for one, declared in host.loop(wanted.items()):  # type: ignore[no-untyped-call]
         files.file(name=f"Write {one}", path=one, content=declared[0], mode=declared[1])
     units.unit(
-        name="Fetch the datasets that are kept",
+        name="Start the timer that fetches datasets",
         unit=paths.TIMER,
         running=options.keeps,
         enabled=options.keeps,

@@ -1,10 +1,10 @@
 """Runs on the node: a read cache of datasets. Standard library alone, Python 3.9.
 
-rackwright-dataset fetch NAME    as root: fetches a dataset unless it is there, and prints its folder
-rackwright-dataset path NAME     prints the folder of a dataset that is whole
-rackwright-dataset verify NAME   compares its files with the checksums of when it was fetched
+rackwright-dataset fetch NAME    as root: fetches a dataset unless it is cached, and prints its folder
+rackwright-dataset path NAME     prints the folder of a complete dataset
+rackwright-dataset verify NAME   compares its files with the checksums taken when it was fetched
 rackwright-dataset drop NAME     as root: removes it
-rackwright-dataset fill          as root, from a timer: fetches what is kept, removes what is no longer declared
+rackwright-dataset fill          as root, from a timer: fetches kept datasets, removes undeclared ones
 rackwright-dataset list          prints JSON: the state and size of each
 """
 
@@ -30,7 +30,7 @@ def run(command: str, name: str, settings: dict[str, Any]) -> int:
     """One command; exit status."""
     if name and name not in settings["datasets"]:
         raise CacheMistake(
-            f"there is no dataset {name!a}; declared: {', '.join(sorted(settings['datasets']))}"
+            f"dataset {name!a} is not declared; declared: {', '.join(sorted(settings['datasets']))}"
         )
     if command == "path":
         return _path(settings, name)
@@ -50,7 +50,7 @@ def run(command: str, name: str, settings: dict[str, Any]) -> int:
 
 
 def _path(settings: dict[str, Any], name: str) -> int:
-    """For users, who may not read what the cache knows: a folder is there only when it is whole."""
+    """For users, who may not read the cache's state: a folder exists only when it is complete."""
     folder = os.path.join(settings["root"], settings["folder"], name)
     if not os.path.isdir(folder):
         raise CacheMistake(f"{name} is not on this node")
@@ -69,7 +69,7 @@ def _verify(cache: Cache, name: str) -> int:
 
 
 def main(arguments: list[str], path: str = SETTINGS) -> int:
-    """Never a traceback."""
+    """Reports errors without a traceback."""
     command = arguments[0] if arguments else ""
     if len(arguments) != (2 if command in WITH_NAME else 1) or command not in (*WITH_NAME, *WITHOUT):
         print("usage: rackwright-dataset {fetch|path|verify|drop} NAME | fill | list", file=sys.stderr)
@@ -80,7 +80,7 @@ def main(arguments: list[str], path: str = SETTINGS) -> int:
         with open(path, encoding="utf-8") as text:
             settings = json.load(text)
             if command != "path" and os.fstat(text.fileno()).st_uid != os.geteuid():
-                raise CacheMistake("only root may do that; `rackwright-dataset path NAME` is for users")
+                raise CacheMistake("this command needs root; users can run `rackwright-dataset path NAME`")
         return run(command, "".join(arguments[1:]), settings)
     except (Unsafe, NoQuota, CacheMistake) as error:
         print(f"rackwright-dataset: {error}", file=sys.stderr)

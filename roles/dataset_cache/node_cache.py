@@ -1,4 +1,4 @@
-"""The cache on a mounted filesystem: what is in it, and how something leaves it. On the node: standard library, Python 3.9."""
+"""The cache on a mounted filesystem: its contents and eviction. On the node: standard library, Python 3.9."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Cache:
         try:
             return grp.getgrnam(name).gr_gid
         except KeyError:
-            raise CacheMistake(f"there is no group {name}") from None
+            raise CacheMistake(f"group {name} does not exist") from None
 
     def path(self, name: str) -> str:
         """Folder of a dataset."""
@@ -99,7 +99,7 @@ class Cache:
             return []
 
     def drop(self, name: str) -> None:
-        """Out of the way at once, then removed."""
+        """Moved aside at once, then removed."""
         with locked(name, self.state), own(self.root, BIN, 0o700) as bin_folder:
             with suppress(FileNotFoundError):
                 move_away(name, self.folder, bin_folder)
@@ -140,7 +140,7 @@ class Cache:
         return usage(self.settings["root"]).get(self.settings["project"], (0, 0))[1]
 
     def make_room(self, name: str) -> None:
-        """For a dataset of its declared size: those fetched longest ago leave, but not what is kept or read now."""
+        """Room for a dataset of its declared size: evicts those fetched longest ago, but none that is kept or being read."""
         datasets = self.settings["datasets"]
         there = {one: size_of(self.path(one)) for one in self.names() if one != name}
         coming = {name, *(one for one in datasets if os.path.isdir(self.incoming(one)))}

@@ -32,11 +32,11 @@ def in_child(work: Callable[[], None], seconds: float) -> None:
     try:
         if not select.select([reader], [], [], seconds)[0]:
             raise TimeoutError
-        said = os.read(reader, _TEXT).decode("utf-8", "replace")
+        reason = os.read(reader, _TEXT).decode("utf-8", "replace")
         status = os.waitpid(child, 0)[1]
         ended = True
         if status != 0:
-            raise ChildFailed(said or "its process ended without a word")
+            raise ChildFailed(reason or "its process exited without a message")
     finally:
         os.close(reader)
         if not ended:

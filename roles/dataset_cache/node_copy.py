@@ -5,7 +5,7 @@ root read /etc/shadow, and the cache shows it to every user. Running rsync as th
 writes as root what a process of that owner sends, and files that the owner's groups alone may read stay behind.
 
 So every folder is opened from the one above it, through no link, and has to be on the declared filesystem or on one of its kind
-(an NFS server's volumes are mounts of their own). Whatever users rename meanwhile, root reads no local file.
+(an NFS server's volumes are separate mounts). Even if users rename things meanwhile, root reads no local file.
 """
 
 from __future__ import annotations

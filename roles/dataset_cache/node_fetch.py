@@ -79,7 +79,7 @@ def _run(command: list[str], seconds: float) -> None:
     )
     if done.returncode != 0:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1][:300]
-        raise ChildFailed(f"{command[0]} exited {done.returncode} saying: {last}")
+        raise ChildFailed(f"{command[0]} exited {done.returncode}: {last}")
 
 
 def command_of(declared: Mapping[str, Any], target: str, settings: Mapping[str, Any]) -> list[str]:
@@ -88,7 +88,7 @@ def command_of(declared: Mapping[str, Any], target: str, settings: Mapping[str, 
 
 
 def _accept(cache: Cache, name: str) -> None:
-    """Into the cache, whole, or out of the way."""
+    """Complete into the cache, or removed."""
     declared, target = cache.settings["datasets"][name], cache.incoming(name)
     size = size_of(target)
     if size > declared["gib"] * GIB:
@@ -97,7 +97,7 @@ def _accept(cache: Cache, name: str) -> None:
     try:
         sums = seal(target, cache.group, cache.settings["group"] is None)
         if not sums:
-            raise FilesMistake("its source has no files")
+            raise FilesMistake("its source is empty")
         if declared["checksums"] is not None:
             wanted = read_sums(os.path.join(target, declared["checksums"]))
             if wrong := list(compared(sums, wanted, whole=False)):
@@ -127,7 +127,9 @@ def fill(cache: Cache) -> int:
 def _drop_unused(cache: Cache, name: str) -> None:
     """A job may have started while the dataset was declared, or under its former name."""
     if reader := reader_of(cache.path(name)):
-        print(f"rackwright-dataset: {name} is not declared, but in use by process {reader}: it stays for now")
+        print(
+            f"rackwright-dataset: {name} is no longer declared but in use by process {reader}: kept for now"
+        )
     else:
         with locked(f"{name}.fetch", cache.state):  # a fetch from before may still copy
             cache.drop(name)

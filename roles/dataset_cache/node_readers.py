@@ -1,7 +1,7 @@
 """Which process uses a dataset, also one in a container. Runs on the node: standard library, Python 3.9.
 
 A container (pyxis, apptainer, docker) has its own mounts: its processes show a dataset as /data, not where the node has it.
-/proc/PID/mountinfo says which folder of which filesystem that is.
+/proc/PID/mountinfo shows which folder of which filesystem that is.
 """
 
 from __future__ import annotations

@@ -35,10 +35,10 @@ class Dataset(Frozen):
     remote: Remote | None = Field(
         default=None, description="Instead of both: where rclone finds it, e.g. `store:datasets/imagenet`."
     )
-    size_gib: int = Field(ge=1, le=2**20, description="GiB that it may take; a larger one is rejected.")
-    keep: bool = Field(
-        default=False, description="Fetched by a timer and never removed to make room for another one."
+    size_gib: int = Field(
+        ge=1, le=2**20, description="Size limit of the dataset in GiB; a larger one is rejected."
     )
+    keep: bool = Field(default=False, description="Whether a timer fetches it and it is never evicted.")
     checksums: Relative | None = Field(
         default=None,
         description="File in it with the SHA-256 of its files, as sha256sum prints them; a dataset that differs is rejected.",
@@ -66,7 +66,7 @@ class DatasetCacheOptions(RoleOptions, WritesUnitFiles):
         description="Name in `storage:` of a filesystem of kind local and purpose scratch. None: the only one that a "
         "node uses.",
     )
-    limit_gib: int = Field(ge=1, le=2**20, description="GiB that all datasets together may take.")
+    limit_gib: int = Field(ge=1, le=2**20, description="Size limit of all datasets together in GiB.")
     project_id: int | None = Field(
         default=None,
         ge=1,
@@ -108,7 +108,7 @@ class DatasetCacheOptions(RoleOptions, WritesUnitFiles):
         return (f"{UNITS}/{FILL}", f"{UNITS}/{TIMER}")
 
     def problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
-        """No scratch, sources that a node does not mount, more than fits."""
+        """No scratch, sources that a node does not mount, kept datasets that exceed the limit."""
         nodes = cluster.running("dataset_cache", self)
         if not cluster.running("dataset_cache"):
             yield (

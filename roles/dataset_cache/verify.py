@@ -41,11 +41,11 @@ def _kept(context: Context) -> str:
     states, _ = _listing(context)
     kept = [name for name, one in context.options.datasets.items() if one.keep]
     if unknown := [name for name in kept if states.get(name) not in ("complete", "incomplete", "missing")]:
-        raise Undetermined(f"the state of {', '.join(unknown)} is not known")
+        raise Undetermined(f"the state of {', '.join(unknown)} is unknown")
     if missing := [name for name in kept if states[name] == "missing"]:
-        fail(f"{', '.join(missing)} is not here; `journalctl -u {paths.FILL}` says why")
+        fail(f"{', '.join(missing)} is missing; see `journalctl -u {paths.FILL}`")
     if coming := [name for name in kept if states[name] == "incomplete"]:
-        raise Warned(f"{', '.join(coming)} is not complete yet; `journalctl -u {paths.FILL}` says why")
+        raise Warned(f"{', '.join(coming)} is not complete yet; see `journalctl -u {paths.FILL}`")
     return ", ".join(kept)
 
 

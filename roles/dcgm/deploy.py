@@ -1,4 +1,4 @@
-"""Brings a node to what the dcgm role declares."""
+"""Applies the dcgm role to a node."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def dcgm(options: DcgmOptions) -> None:
     """Where it listens, four packages of one version, the host engine."""
     site = site_of()
     # before the unit it belongs to: systemd 252 overlooks a folder made after it first saw the unit
-    files.directory(name="Create the folder of the host engine's drop-ins", path=DROP_IN)
+    files.directory(name="Create the folder for host engine drop-ins", path=DROP_IN)
     files.file(
-        name="Write where the host engine listens",
+        name="Write the host engine's listen address",
         path=f"{DROP_IN}/90-rackwright.conf",
         content=render("dcgm/drop-in.conf.j2", options=options),
     )
@@ -34,7 +34,7 @@ def dcgm(options: DcgmOptions) -> None:
         hold=True,
     )
     units.unit(
-        name="Run the host engine",
+        name="Start the host engine",
         unit=UNIT,
         restart_on=(DROP_IN,),
         disruptive=False,

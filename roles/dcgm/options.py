@@ -23,7 +23,7 @@ class DcgmOptions(StackOptions, Listens, RunsDcgm, WritesUnitFiles):
     listen: IPv4Address = Field(
         default=IPv4Address("127.0.0.1"),
         description="Address the host engine answers on. It has no authentication: on any other address than loopback, "
-        "everyone who reaches it can run diagnostics.",
+        "anyone who reaches it can run diagnostics.",
     )
     port: int = Field(
         default=5555, ge=1024, le=65535, description="Its TCP port (nv-hostengine's own default)."

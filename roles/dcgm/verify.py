@@ -1,4 +1,4 @@
-"""What the dcgm role claims of a node."""
+"""Checks of the dcgm role."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _counts(context: CheckContext[DcgmOptions]) -> str:
     host = "" if engine == _DEFAULT else f"--host {engine} "
     found = parse_discovery(context.output(f"timeout 30 dcgmi discovery {host}-l"))
     if found != declared:
-        fail(f"the host engine finds {found} of {declared} declared GPUs")
+        fail(f"DCGM finds {found} of {declared} declared GPUs")
     return f"{found} GPUs"
 
 
@@ -50,13 +50,13 @@ def _version(context: CheckContext[DcgmOptions]) -> str:
     locked = upstream(packages["datacenter-gpu-manager-4-core"])
     found = parse_version(context.output("dcgmi --version"))
     if found != locked:
-        fail(f"dcgmi is {found}, the lock has {locked}")
+        fail(f"dcgmi is {found}, not the locked {locked}")
     return found
 
 
 CHECKS = (
     Check("DCGM is installed as locked and held", as_locked),
-    Check("dcgmi is of the locked version", _version),
-    Check("the DCGM host engine runs", partial(runs, unit="nvidia-dcgm.service"), settle_seconds=20),
+    Check("dcgmi has the locked version", _version),
+    Check("the DCGM host engine is running", partial(runs, unit="nvidia-dcgm.service"), settle_seconds=20),
     Check("DCGM finds the declared GPUs", _counts, settle_seconds=30),
 )

@@ -2,7 +2,7 @@
 
 Sources: dcgm_fields.h of DCGM 4.5 and etc/default-counters.csv of dcgm-exporter 4.8.2 (read 2026-11-27). DCGM 4.6 has
 new names for many of them and knows these as aliases (legacyDCGMFields of NVIDIA/go-dcgm, read 2026-11-27): a metric has
-the name that stands here.
+the name listed here.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ _GAUGES = {
     "DCGM_FI_DEV_FB_FREE": "Free memory in MiB",
     "DCGM_FI_DEV_FB_USED": "Used memory in MiB",
     "DCGM_FI_DEV_FB_RESERVED": "Memory in MiB that the driver keeps",
-    "DCGM_FI_PROF_GR_ENGINE_ACTIVE": "Share of time in which the engine worked",
+    "DCGM_FI_PROF_GR_ENGINE_ACTIVE": "Share of time in which the graphics engine was active",
     "DCGM_FI_PROF_SM_ACTIVE": "Share of cycles in which an SM had a warp",
     "DCGM_FI_PROF_SM_OCCUPANCY": "Warps on an SM, of those that it can have",
-    "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE": "Share of cycles in which tensor cores worked",
+    "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE": "Share of cycles in which tensor cores were active",
     "DCGM_FI_PROF_DRAM_ACTIVE": "Share of cycles in which memory was read or written",
     "DCGM_FI_PROF_PCIE_TX_BYTES": "Bytes/s sent over PCIe",
     "DCGM_FI_PROF_PCIE_RX_BYTES": "Bytes/s received over PCIe",
     "DCGM_FI_PROF_NVLINK_TX_BYTES": "Bytes/s sent over NVLink",
     "DCGM_FI_PROF_NVLINK_RX_BYTES": "Bytes/s received over NVLink",
     # errors
-    "DCGM_FI_DEV_XID_ERRORS": "The last XID, not how many there were",
+    "DCGM_FI_DEV_XID_ERRORS": "Last XID code, not a count",
     "DCGM_FI_DEV_ROW_REMAP_FAILURE": "Whether a row could not be remapped",
     "DCGM_FI_DEV_ROW_REMAP_PENDING": "Whether a row is remapped at the next reset",
 }
@@ -64,15 +64,15 @@ _COUNTERS = {
     "DCGM_FI_DEV_RELIABILITY_VIOLATION": "Time in ns in which its voltage slowed it down",
     "DCGM_FI_DEV_ECC_SBE_VOL_TOTAL": "Corrected memory errors since the driver was loaded",
     "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL": "Uncorrected memory errors since the driver was loaded",
-    "DCGM_FI_DEV_ECC_SBE_AGG_TOTAL": "Corrected memory errors ever",
-    "DCGM_FI_DEV_ECC_DBE_AGG_TOTAL": "Uncorrected memory errors ever",
+    "DCGM_FI_DEV_ECC_SBE_AGG_TOTAL": "Corrected memory errors over the GPU's lifetime",
+    "DCGM_FI_DEV_ECC_DBE_AGG_TOTAL": "Uncorrected memory errors over the GPU's lifetime",
     "DCGM_FI_DEV_UNCORRECTABLE_REMAPPED_ROWS": "Rows remapped because of uncorrected errors",
     "DCGM_FI_DEV_CORRECTABLE_REMAPPED_ROWS": "Rows remapped because of corrected errors",
-    "DCGM_FI_DEV_PCIE_REPLAY_COUNTER": "PCIe packets that were sent again",
-    "DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL": "NVLink flow control digits that came damaged",
-    "DCGM_FI_DEV_NVLINK_CRC_DATA_ERROR_COUNT_TOTAL": "NVLink data that came damaged",
-    "DCGM_FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL": "NVLink packets that were sent again",
-    "DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL": "NVLinks that had to be trained again",
+    "DCGM_FI_DEV_PCIE_REPLAY_COUNTER": "PCIe packet retransmissions",
+    "DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL": "NVLink flit CRC errors",
+    "DCGM_FI_DEV_NVLINK_CRC_DATA_ERROR_COUNT_TOTAL": "NVLink data CRC errors",
+    "DCGM_FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL": "NVLink packet replays",
+    "DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL": "NVLink recoveries (link retraining)",
 }
 COUNTERS: dict[str, Counter] = {
     **{name: Counter(name, "gauge", text) for name, text in _GAUGES.items()},

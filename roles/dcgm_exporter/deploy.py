@@ -1,4 +1,4 @@
-"""Brings a node to what the dcgm_exporter role declares."""
+"""Applies the dcgm_exporter role to a node."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def dcgm_exporter(options: DcgmExporterOptions) -> None:
         packages_at=options.package(cluster, node),
     )
     fields = texts.fields_path(options)
-    files.file(name="Write which fields of DCGM are reported", path=fields, content=texts.fields(options))
+    files.file(name="Write the list of DCGM fields", path=fields, content=texts.fields(options))
     for path, script in host.loop(texts.hooks(node, options).items()):  # type: ignore[no-untyped-call]
         if script is None:
-            files.absent(name=f"Take away {path}", path=path)
+            files.absent(name=f"Remove {path}", path=path)
         else:
             files.file(name=f"Write {path}", path=path, content=script, mode="755", validate="sh -n %s")
     run_exporter(options, restart_on=(fields,))

@@ -44,8 +44,8 @@ class DcgmExporterOptions(ExporterOptions, HoldsPackages):
     )
     job_mapping: bool = Field(
         default=True,
-        description="Whether each metric names the job that has the GPU (`hpc_job`): scripts of the prolog and epilog "
-        "say which.",
+        description="Whether each metric names the job that has the GPU (`hpc_job`), which prolog and epilog "
+        "scripts record.",
     )
 
     def runs_on(self, node: Node) -> bool:
@@ -82,7 +82,7 @@ class DcgmExporterOptions(ExporterOptions, HoldsPackages):
         pair = pair_of(locked)
         if pair is None:
             raise RackwrightError(
-                f"No dcgm-exporter is known to belong to DCGM {locked or '(not locked)'} of {node.name}.",
+                f"No dcgm-exporter version is known for DCGM {locked or '(not locked)'} of {node.name}.",
                 hint="set `version` of the role dcgm_exporter, e.g. `4.8.3-1`",
             )
         return (f"{name}={pair}-*",)
@@ -98,7 +98,7 @@ class DcgmExporterOptions(ExporterOptions, HoldsPackages):
             if node.offers(RunsDcgm) is None:
                 yield (
                     "",
-                    f"{node.name} has no role that runs DCGM, which dcgm-exporter asks.",
+                    f"{node.name} has no role that runs DCGM, which dcgm-exporter needs.",
                     "add the role dcgm, or leave dcgm_exporter out there",
                 )
                 return

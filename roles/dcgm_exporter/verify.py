@@ -1,4 +1,4 @@
-"""What the dcgm_exporter role claims of a node."""
+"""Checks of the dcgm_exporter role."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def _real(node: Node, options: DcgmExporterOptions) -> bool:
 
 
 CHECKS = (
-    Check("dcgm_exporter is the pair of DCGM, and held", _paired, needs=_GPU, applies=_real),
+    Check("dcgm_exporter matches DCGM's version and is held", _paired, needs=_GPU, applies=_real),
     *exporter_checks("dcgm_exporter", texts.arguments, needs=_GPU),
     Check("dcgm_exporter reports the declared fields", _fields, needs=_GPU),
     Check(
-        "jobs tell dcgm_exporter which GPUs they have",
+        "jobs report their GPUs to dcgm_exporter",
         _jobs,
         needs=_GPU,
         applies=lambda node, options: bool(texts.hooks(node, options)),

@@ -19,7 +19,7 @@ source, server, seconds = sys.argv[1:4]
 failed = 0
 for question in sys.argv[4:]:
     if failed == 2:
-        print("0", said, flush=True)
+        print("0", received, flush=True)
         continue
     s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     began = time.monotonic()
@@ -28,12 +28,12 @@ for question in sys.argv[4:]:
         s.bind((source, 0))
         s.connect((server, 53))
         s.send(bytes.fromhex(question))
-        said = s.recv(65535).hex()
+        received = s.recv(65535).hex()
         failed = 0
     except OSError as error:
         failed += 1
-        said = "! " + (error.strerror or str(error) or type(error).__name__)
-    print("%.3f" % (time.monotonic() - began), said, flush=True)
+        received = "! " + (error.strerror or str(error) or type(error).__name__)
+    print("%.3f" % (time.monotonic() - began), received, flush=True)
     s.close()
 """
 """Source address, server, seconds for each answer, questions in hex. Prints a line for each: seconds, then the answer in
@@ -42,7 +42,7 @@ hex or `!` and an error. Two failures in a row count for all further questions, 
 
 @dataclass(frozen=True)
 class Answered:
-    """What became of one question."""
+    """The outcome of one question."""
 
     question: Question
     seconds: float
@@ -79,12 +79,12 @@ def ask(
 
 def answered(line: str, question: Question, number: int) -> Answered:
     """A line that PROGRAM printed."""
-    seconds, _, said = line.partition(" ")
+    seconds, _, received = line.partition(" ")
     try:
         took = float(seconds)
-        if said.startswith("! "):
-            return Answered(question, took, None, said[2:])
-        return Answered(question, took, read(bytes.fromhex(said), question, number))
+        if received.startswith("! "):
+            return Answered(question, took, None, received[2:])
+        return Answered(question, took, read(bytes.fromhex(received), question, number))
     except NoAnswerError as error:
         return Answered(question, took, None, f"sends no DNS answer: {error}")
     except ValueError as error:

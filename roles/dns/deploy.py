@@ -1,4 +1,4 @@
-"""Brings a node to what the dns role declares."""
+"""Applies the dns role to a node."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ RESOLVED = "systemd-resolved.service"
 
 @deploy("dns")
 def dns(options: DnsOptions) -> None:
-    """The head's resolver answers before /etc/resolv.conf names it; only then others let go of that file."""
+    """The head's resolver answers before /etc/resolv.conf names it; other programs release that file last."""
     site = site_of()
     if options.serves(site.node):
         _unbound(site, options)
     writers = names(site.node.family, "resolv.conf").packages
     if writers:
-        packages.absent(name="Remove programs that write /etc/resolv.conf", packages=writers)
+        packages.absent(name="Remove packages that write /etc/resolv.conf", packages=writers)
     for path, content in host.loop(texts.writers_off(site.node).items()):  # type: ignore[no-untyped-call]
         if (folder := path.rpartition("/")[0]) != "/etc":
-            files.directory(name=f"Make {folder}", path=folder)
+            files.directory(name=f"Create {folder}", path=folder)
         files.file(name=f"Write {path}", path=path, content=content)
     if site.node.family.has_networkmanager:
         units.unit(
-            name="Let NetworkManager read it",
+            name="Reload NetworkManager",
             unit="NetworkManager.service",
             running=None,
             enabled=None,
@@ -51,7 +51,7 @@ def _unbound(site: Site, options: DnsOptions) -> None:
     if options.dnssec and (packaged := unbound.paths.get("packaged_trust_anchor")):
         anchor = unbound.paths["trust_anchor"]  # unbound-checkconf refuses settings that name a missing one
         settings.setting(
-            name="Give unbound its first trust anchor",
+            name="Create unbound's trust anchor",
             target=anchor,
             read=f"test -s {anchor} && echo there",
             want="there",
@@ -61,7 +61,7 @@ def _unbound(site: Site, options: DnsOptions) -> None:
     for path, content in host.loop(declared.items()):  # type: ignore[no-untyped-call]
         files.file(name=f"Write {path}", path=path, content=content, validate="unbound-checkconf %s")
     units.unit(
-        name="Run unbound with its settings",
+        name="Start unbound with its settings",
         unit=unbound.unit or "",
         restart_on=tuple(declared),
         disruptive=False,  # it is back in less than the second after which nodes ask again

@@ -58,7 +58,7 @@ class DnsOptions(RoleOptions, GoesFirst, Listens):
         ge=4,
         le=4096,
         description="Memory for the heads' cache of records, and half as much again for whole answers; used as it "
-        "fills. unbound.conf(5) has 4 unless declared, a value for one desktop.",
+        "fills. unbound.conf(5) defaults to 4, a value for one desktop.",
     )
     search: tuple[str, ...] = Field(
         default=(), max_length=6, description="Search domains; none: the cluster's domain."
@@ -97,7 +97,7 @@ class DnsOptions(RoleOptions, GoesFirst, Listens):
         for address in addresses:
             if address.is_loopback or address.is_unspecified:
                 raise mistake(
-                    f"{address} is the head itself, which would ask itself.", "name the site's resolvers"
+                    f"{address} is the head itself: it would query itself.", "name the site's resolvers"
                 )
         return addresses
 
@@ -139,7 +139,7 @@ class DnsOptions(RoleOptions, GoesFirst, Listens):
         )
 
     def problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
-        """Resolvers that are not there, and those that would ask themselves."""
+        """Missing resolvers, and those that would query themselves."""
         serving = servers(cluster)
         if self.resolver == "caching" and not serving:
             yield (
@@ -153,7 +153,7 @@ class DnsOptions(RoleOptions, GoesFirst, Listens):
             if owner is not None and owner in serving:
                 yield (
                     f"forward_to[{index}]",
-                    f"{address} is {owner.name}, which runs the cluster's own resolver: it would ask itself.",
+                    f"{address} is {owner.name}, which runs the cluster's own resolver: it would query itself.",
                     "name the site's resolvers",
                 )
         for index, address in enumerate(self.nameservers):
@@ -163,7 +163,7 @@ class DnsOptions(RoleOptions, GoesFirst, Listens):
             if owner not in serving:
                 yield (
                     f"nameservers[{index}]",
-                    f"{address} is {owner.name}, which runs no resolver.",
+                    f"{address} is {owner.name}, which does not run a resolver.",
                     "write `resolver: caching` for the heads, or name a resolver of the site",
                 )
             elif address != cluster.management_address(owner):

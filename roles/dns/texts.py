@@ -1,4 +1,4 @@
-"""What the dns role writes, as text: shared by the deploy and its checks."""
+"""Files of the dns role, as text: shared by the deploy and its checks."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def resolv_conf(cluster: Cluster, node: Node, options: DnsOptions) -> str:
 
 
 def some_answer(cluster: Cluster) -> str:
-    """Shell, `%s` being a resolv.conf: fails unless one of its resolvers answers, whatever it answers."""
+    """Shell, `%s` being a resolv.conf: fails unless one of its resolvers sends any answer."""
     question = Question(cluster.domain).message(1).hex()
     return f"python3 -IS -c {quote(WAIT)} %s {WAIT_SECONDS} {question}"
 

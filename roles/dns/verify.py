@@ -1,4 +1,4 @@
-"""What the dns role claims of a node: the file, the resolver behind it, and what each resolver answers."""
+"""Checks of the dns role: the file, the resolver behind it, and what each resolver answers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _no_other_writer(context: CheckContext[DnsOptions]) -> str:
     is_masked(context, "systemd-resolved.service", why="two resolvers may answer differently")
     writers = names(context.node.family, "resolv.conf").packages
     if writers and (there := package_state(context, writers).installed):
-        fail(f"{', '.join(there)} is installed, and writes {texts.RESOLV_CONF}")
+        fail(f"{', '.join(there)} is installed and writes {texts.RESOLV_CONF}")
     kept_off = as_rendered(context, texts.writers_off(context.node))
     return f"systemd-resolved is masked; {kept_off}"
 
@@ -114,13 +114,13 @@ def _outside_name(context: CheckContext[DnsOptions]) -> str:
     ]:
         fail(f"{question.name} is not answered within {SECONDS:g} s by {'; '.join(silent)}")
     codes = [one.reply.code if one.reply is not None else "" for one in answers]
-    said = ", ".join(
+    replies = ", ".join(
         f"{name} {one.reply.code if one.reply else ''} in {one.seconds:.3f} s"
         for (_, name), one in zip(found, answers, strict=True)
     )
     if any(code not in ("NOERROR", "NXDOMAIN") for code in codes):
-        raise Warned(f"{question.name} is answered at once, and not resolved: {said}")
-    return f"{question.name}: {said}"
+        raise Warned(f"{question.name} is answered at once but not resolved: {replies}")
+    return f"{question.name}: {replies}"
 
 
 def _only_inside(context: CheckContext[DnsOptions]) -> str:
@@ -143,9 +143,9 @@ def _only_inside(context: CheckContext[DnsOptions]) -> str:
         if one.reply is not None and one.reply.code != "REFUSED":
             fail(f"unbound answers {source}, an external address, with {one}")
         if one.reply is None:
-            raise Undetermined(f"asked from {source}, unbound does not refuse: {one.error}")
+            raise Undetermined(f"unbound does not refuse a query from {source}: {one.error}")
     refused = f"; {', '.join(outer)} is refused" if outer else ""
-    return f"listens on {texts.LOOPBACK} and {own} alone{refused}"
+    return f"listens only on {texts.LOOPBACK} and {own}{refused}"
 
 
 def parse_sockets(printed: str) -> set[tuple[str, str]]:
@@ -169,7 +169,7 @@ CHECKS: tuple[Check, ...] = (
     Check("/etc/resolv.conf is as declared", _resolv_conf),
     Check("nothing else writes /etc/resolv.conf", _no_other_writer),
     Check(
-        "the cluster's resolver runs and starts at boot",
+        "the cluster's resolver is running and enabled at boot",
         partial(software_runs, software="unbound"),
         applies=_serves,
     ),
@@ -183,7 +183,7 @@ CHECKS: tuple[Check, ...] = (
         timeout_seconds=120,
     ),
     Check(
-        "the cluster's resolver answers the cluster's networks alone",
+        "the cluster's resolver answers only the cluster's networks",
         _only_inside,
         applies=_serves,
         live=True,
@@ -197,7 +197,7 @@ CHECKS: tuple[Check, ...] = (
         settle_seconds=_SETTLE_SECONDS,
     ),
     Check(
-        "a name outside the cluster is answered or refused at once",
+        "an external name is answered or refused at once",
         _outside_name,
         live=True,
         settle_seconds=_SETTLE_SECONDS,

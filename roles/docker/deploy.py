@@ -1,4 +1,4 @@
-"""Brings a node to what the docker role declares."""
+"""Applies the docker role to a node."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def docker(options: DockerOptions) -> None:
     if options.source == "docker":
         docker_archive(site, options.repository)
     users.group(name="Create group docker", group="docker", system=True)
-    files.directory(name="Create docker's folder", path="/etc/docker")
+    files.directory(name="Create Docker's folder", path="/etc/docker")
     # dockerd gives it 710, so that users cannot read the layers of others
-    files.directory(name="Create docker's data folder", path=options.data_root, mode="710")
+    files.directory(name="Create Docker's data folder", path=options.data_root, mode="710")
     files.file(name="Write daemon.json", path=CONF, content=daemon_json(site.cluster, site.node, options))
-    files.directory(name="Create the folder of docker's unit settings", path=DROP_IN.rpartition("/")[0])
+    files.directory(name="Create the folder for Docker's unit settings", path=DROP_IN.rpartition("/")[0])
     files.file(
-        name="Write docker's unit settings",
+        name="Write Docker's unit settings",
         path=DROP_IN,
         content=render(
             "docker/unit.conf.j2",
@@ -54,12 +54,12 @@ def docker(options: DockerOptions) -> None:
         ),
     )
     registry_files(options, LOGINS, logins(options, lambda name: site.secret(name).reveal()))
-    packages.installed(name="Install docker", packages=names(site.node, options).packages)
+    packages.installed(name="Install Docker", packages=names(site.node, options).packages)
     started: str | None = host.get_fact(Answer, read=STARTED_READ)
     wanted = declared(site.cluster, site.node, options)
     restart = needs_restart(started, wanted)
     units.unit(
-        name="Run docker with its settings",
+        name="Start Docker with its settings",
         unit=UNIT,
         restart_on=(DROP_IN, CONF) if restart else (DROP_IN,),
         reload_on=() if restart else (CONF,),
@@ -69,7 +69,7 @@ def docker(options: DockerOptions) -> None:
     settings.setting(
         name="Set the members of group docker",
         target="members of group docker (each is root on this node)",
-        read="getent group docker | cut -d: -f4 | tr , '\\n' | sort | paste -sd, | grep . || echo nobody",
-        want=members or "nobody",
+        read="getent group docker | cut -d: -f4 | tr , '\\n' | sort | paste -sd, | grep . || echo none",
+        want=members or "none",
         write=f"gpasswd --members {quote(members)} docker",
     )

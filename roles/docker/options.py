@@ -47,7 +47,7 @@ class DockerOptions(
     )
     data_root: NodePath = Field(
         default="/var/lib/docker",
-        description="Where images and containers are, best on local scratch (NVMe). A new one starts empty.",
+        description="Folder of images and containers, best on local scratch (NVMe). A new folder starts empty.",
     )
     storage_driver: Literal["overlay2", "fuse-overlayfs", "btrfs", "zfs", "vfs"] = Field(
         default="overlay2",
@@ -61,7 +61,7 @@ class DockerOptions(
     )
     log_max_files: int = Field(default=3, ge=1, description="json-file and local: log files per container.")
     live_restore: bool = Field(
-        default=True, description="Containers live on while the daemon is down or restarts."
+        default=True, description="Keep containers running while the daemon is down or restarts."
     )
     cgroup_driver: Literal["systemd", "cgroupfs"] = Field(
         default="systemd", description="systemd, so that one manager owns the cgroup tree."
@@ -79,7 +79,7 @@ class DockerOptions(
     address_pools: tuple[AddressPool, ...] = Field(
         default=(AddressPool(base=IPv4Network("172.17.0.0/16")),),
         min_length=1,
-        description="Ranges for docker0 and further networks; docker's own guess may hit a network of the site.",
+        description="Ranges for docker0 and further networks; docker's default may overlap a network of the site.",
     )
     iptables: bool = Field(
         default=True,

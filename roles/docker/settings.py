@@ -101,7 +101,7 @@ def needs_restart(started: str | None, settings: dict[str, Any]) -> bool:
 
 
 def loses_containers(started: str | None, settings: dict[str, Any]) -> bool:
-    """Whether a restart ends what runs: without live-restore, or with it where too much is another."""
+    """Whether a restart stops containers: without live-restore, or with it where options differ too much."""
     then = _read(started)
     restored = then is not None and bool(then.get("live-restore")) and bool(settings["live-restore"])
     return not restored or any((then or {}).get(key) != settings[key] for key in _NOT_RESTORED)

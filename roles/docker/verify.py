@@ -1,4 +1,4 @@
-"""What the docker role claims of a node."""
+"""Checks of the docker role."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _conf(context: CheckContext[DockerOptions]) -> str:
 def _started(context: CheckContext[DockerOptions]) -> str:
     settings = declared(context.cluster, context.node, context.options)
     if needs_restart(context.fact(Answer, STARTED_READ), settings):
-        fail("the daemon was started with settings that differ from the declared ones")
+        fail("the docker daemon was started with settings that differ from the declared ones")
     return "the daemon was started with the declared settings"
 
 
@@ -60,7 +60,7 @@ def _settings(context: CheckContext[DockerOptions]) -> str:
         same(info[key], wanted, f"docker's {key}")
     missing = sorted(set(options.runtimes) - set(info.get("Runtimes") or {}))
     if missing:
-        fail(f"docker does not know the runtime {missing[0]}")
+        fail(f"docker has no runtime {missing[0]}")
     return f"docker {info['ServerVersion']}: {info['Driver']} in {info['DockerRootDir']}"
 
 
@@ -86,9 +86,9 @@ def _members(context: CheckContext[DockerOptions]) -> str:
     found = sorted(filter(None, fields[3].split(",")))
     wanted = sorted(context.options.users)
     if extra := [name for name in found if name not in wanted]:
-        fail(f"{', '.join(extra)} may become root through the group docker, and nothing declares it")
+        fail(f"{', '.join(extra)} may become root through group docker but is not declared")
     if missing := [name for name in wanted if name not in found]:
-        fail(f"{', '.join(missing)} is not in the group docker")
+        fail(f"{', '.join(missing)} is not in group docker")
     return f"{', '.join(found)}: each is root on this node" if found else "no members"
 
 
@@ -97,14 +97,14 @@ def _registry_files(context: CheckContext[DockerOptions]) -> str:
 
 
 CHECKS = (
-    Check("docker runs", partial(runs, unit=UNIT), settle_seconds=20),
+    Check("Docker is running", partial(runs, unit=UNIT), settle_seconds=20),
     Check("daemon.json is as declared", _conf),
-    Check("docker was started with its declared settings", _started),
-    Check("docker has its declared settings", _settings, settle_seconds=10),
-    Check("docker knows the declared mirror and insecure registries", _registries, settle_seconds=10),
-    Check("only declared users are in the group docker", _members),
+    Check("Docker was started with its declared settings", _started),
+    Check("Docker has its declared settings", _settings, settle_seconds=10),
+    Check("Docker has the declared mirror and insecure registries", _registries, settle_seconds=10),
+    Check("only declared users are in group docker", _members),
     Check(
-        "docker's certificates and logins of registries are as declared",
+        "Docker's registry certificates and logins are as declared",
         _registry_files,
         applies=has_registry_files,
     ),

@@ -1,4 +1,4 @@
-"""Brings a node to what the efa role declares."""
+"""Applies the efa role to a node."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def efa(options: EfaOptions) -> None:
         return
     files.directory(name="Create the download folder", path=texts.DOWNLOADS)
     if curl := names(site.node.family, "curl").packages:
-        packages.installed(name="Install what downloads", packages=curl)
+        packages.installed(name="Install curl", packages=curl)
     archives.download(
-        name="Fetch the installer of EFA",
+        name="Fetch the EFA installer",
         path=f"{texts.DOWNLOADS}/{options.tarball}",
         url=texts.url(site.cluster, options),
         sha256=options.sha256,

@@ -18,7 +18,7 @@ Version = Annotated[str, StringConstraints(pattern=r"^[0-9]+\.[0-9]+\.[0-9]+$")]
 
 
 class EfaOptions(RoleOptions):
-    """Amazon's installer of EFA, and what must be there afterwards."""
+    """Amazon's EFA installer, and what must exist afterwards."""
 
     networks: tuple[str, ...] = Field(
         default=("fabric",), min_length=1, description="Networks of the kind `efa`."
@@ -30,7 +30,7 @@ class EfaOptions(RoleOptions):
         description="Whether the installer builds the driver (DKMS). false: `--skip-kmod`, the kernel's own is used.",
     )
     install_minutes: int = Field(
-        default=30, ge=1, le=240, description="Limit of the installation, in minutes; in place of `ssh`'s."
+        default=30, ge=1, le=240, description="Time limit of the installation in minutes, instead of `ssh`'s."
     )
     devices: int | None = Field(
         default=None,

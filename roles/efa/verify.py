@@ -1,4 +1,4 @@
-"""What the efa role claims of a node: the installed version, and what libfabric finds."""
+"""Checks of the efa role: the installed version, and what libfabric finds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def _installed(context: CheckContext[EfaOptions]) -> str:
     if not there:
         raise Undetermined(f"{texts.INSTALLED} has no version of the installer")
     if there != context.options.version:
-        fail(f"aws-efa-installer {there} ran last, not {context.options.version}")
+        fail(f"aws-efa-installer {there} was run last, not {context.options.version}")
     return f"aws-efa-installer {there}"
 
 
@@ -54,7 +54,7 @@ CHECKS: tuple[Check, ...] = (
         applies=lambda node, options: options.huge_pages is not None,
     ),
     Check(
-        "NCCL has its plugin for EFA",
+        "the NCCL plugin for EFA is installed",
         _plugin,
         applies=lambda node, options: options.nccl_plugin is not None,
     ),

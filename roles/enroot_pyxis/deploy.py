@@ -1,4 +1,4 @@
-"""Brings a node to what the enroot_pyxis role declares."""
+"""Applies the enroot_pyxis role to a node."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ def enroot_pyxis(options: EnrootPyxisOptions) -> None:
     site = site_of()
     files.directory(name="Create the download folder", path=texts.DOWNLOADS)
     if curl := names(site.node.family, "curl").packages:
-        packages.installed(name="Install what downloads", packages=curl)
+        packages.installed(name="Install curl", packages=curl)
     _packages(site, options)
     if options.pyxis_source == "build":
         _build(site, options)
     declared = texts.declared(options)
-    files.directory(name="Create the folder of hooks", path=texts.HOOKS)
+    files.directory(name="Create the folder for hooks", path=texts.HOOKS)
     for path, content in host.loop(declared.items()):  # type: ignore[no-untyped-call]
         files.file(name=named(f"Write {path}", content), path=path, content=content)
     user_folders(site.node, texts.folders(options))
     for hook in host.loop(options.hooks):  # type: ignore[no-untyped-call]
         files.link(
-            name=f"Turn on {hook}", path=f"{texts.HOOKS}/{hook}", target=f"{texts.SHIPPED_HOOKS}/{hook}"
+            name=f"Enable {hook}", path=f"{texts.HOOKS}/{hook}", target=f"{texts.SHIPPED_HOOKS}/{hook}"
         )
     if site.node.holds(NodeRole.WORKER):
-        # jobs go on: their slurmstepd are processes of their own
+        # jobs keep running: their slurmstepd are separate processes
         units.unit(
-            name="Let slurmd load pyxis",
+            name="Load pyxis in slurmd",
             unit="slurmd.service",
             running=None,
             enabled=None,
@@ -57,7 +57,7 @@ def _packages(site: Site, options: EnrootPyxisOptions) -> None:
 def _build(site: Site, options: EnrootPyxisOptions) -> None:
     _download(site, options, options.tarball)
     packages.installed(
-        name="Install what builds pyxis",
+        name="Install the build tools for pyxis",
         packages=names(site.node.family, "pyxis-build").packages,
         start_daemons=False,
     )

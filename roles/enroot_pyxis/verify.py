@@ -1,4 +1,4 @@
-"""What the enroot_pyxis role claims of a node."""
+"""Checks of the enroot_pyxis role."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _flags(context: CheckContext[EnrootPyxisOptions]) -> str:
     if result.rc in (126, 127):
         raise Undetermined(f"cannot run `srun`: {result.stderr.strip() or 'not found'}")
     if "--container-image" in output:
-        return "srun knows --container-image"
+        return "srun accepts --container-image"
     if "plugin" in output and "pyxis" in output:
         line = next(line for line in output.splitlines() if "pyxis" in line)
         fail(f"srun cannot load pyxis: {line.strip()}")
@@ -58,16 +58,16 @@ def _hooks(context: CheckContext[EnrootPyxisOptions]) -> str:
 CHECKS = (
     Check("enroot is the declared release", _version),
     Check("the files of enroot and pyxis are as declared", _files),
-    Check("enroot's declared hooks are on", _hooks),
+    Check("enroot's declared hooks are enabled", _hooks),
     Check(
         "pyxis was built for the installed Slurm",
         _built,
         applies=lambda node, options: options.pyxis_source == "build",
     ),
     Check(
-        "users' folders for enroot are theirs alone",
+        "users' enroot folders are private",
         lambda context: only_their_users(context, texts.folders(context.options)),
     ),
-    Check("srun knows --container-image", _flags),
+    Check("srun accepts --container-image", _flags),
     Check("users may create user namespaces", lambda context: user_namespaces(context, "enroot")),
 )

@@ -1,4 +1,4 @@
-"""Brings a node to what the fabricmanager role declares."""
+"""Applies the fabricmanager role to a node."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def fabricmanager(options: FabricmanagerOptions) -> None:
     site = site_of()
     if not options.needed_on(site.node):
         # left by another SKU, it fails at every boot and the node never becomes "running"
-        units.unit(name="Keep Fabric Manager off without NVSwitches", unit=UNIT, running=False, enabled=False)
+        units.unit(name="Disable Fabric Manager without NVSwitches", unit=UNIT, running=False, enabled=False)
         return
     group = group_for(site)
     if group.nvlsm and has(site.node.platform, Capability.KERNEL_MODULES):
@@ -39,7 +39,7 @@ def fabricmanager(options: FabricmanagerOptions) -> None:
     files.directory(name="Create Fabric Manager's folder", path=FOLDER)
     files.file(name="Write fabricmanager.cfg", path=CONF, content=fabricmanager_cfg(options))
     # it refuses a loaded driver of another version
-    units.unit(name="Run Fabric Manager", unit=UNIT, restart_on=(CONF,), after_reboot=True)
+    units.unit(name="Start Fabric Manager", unit=UNIT, restart_on=(CONF,), after_reboot=True)
 
 
 def fabricmanager_cfg(options: FabricmanagerOptions) -> str:

@@ -29,7 +29,7 @@ class FabricmanagerOptions(StackOptions):
     )
     resume_after_exit: bool = Field(
         default=False,
-        description="FABRIC_MODE_RESTART: a new start takes up running partitions. Not for bare-metal.",
+        description="FABRIC_MODE_RESTART: a restart resumes running partitions. Not for bare-metal.",
     )
     log_level: Literal["off", "critical", "error", "warning", "info"] = Field(
         default="info", description="LOG_LEVEL."
@@ -64,8 +64,8 @@ class FabricmanagerOptions(StackOptions):
         return node.holds(*self.applies_to)
 
     def problems(self, cluster: Cluster) -> Iterator[Trouble]:
-        """A role that has nothing to do, or a setting that has no effect."""
+        """A role without NVSwitch nodes, or a setting without effect."""
         if not self.nodes(cluster):
             yield "", "No node of the role fabricmanager has NVSwitches on its board.", "remove the section"
         if self.resume_after_exit and self.mode == "bare-metal":
-            yield "resume_after_exit", "On bare metal there are no partitions to take up again.", None
+            yield "resume_after_exit", "On bare metal there are no partitions to resume.", None

@@ -1,4 +1,4 @@
-"""What the fabricmanager role claims of a node."""
+"""Checks of the fabricmanager role."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _one_version(context: CheckContext[FabricmanagerOptions]) -> str:
     daemon = parse_version(context.output("nv-fabricmanager --version"))
     driver = loaded_driver(context)
     if daemon != driver:
-        fail(f"Fabric Manager is {daemon}, the loaded driver {driver}: CUDA fails with error 802")
+        fail(f"Fabric Manager is {daemon} but the loaded driver is {driver}: CUDA fails with error 802")
     return f"both are {driver}"
 
 
@@ -63,12 +63,12 @@ def _registers(node: Node, options: FabricmanagerOptions) -> bool:
 CHECKS = (
     Check("Fabric Manager is installed as locked and held", as_locked, applies=needed),
     Check(
-        "Fabric Manager and the loaded driver are of one version",
+        "Fabric Manager and the loaded driver have the same version",
         _one_version,
         applies=needed,
     ),
     Check(
-        "Fabric Manager runs",
+        "Fabric Manager is running",
         partial(runs, unit="nvidia-fabricmanager.service"),
         settle_seconds=30,
         applies=needed,

@@ -1,1 +1,1 @@
-"""What may reach a node, and what listens there: nftables with a table of our own, and a check of all sockets."""
+"""What may reach a node, and what listens there: a separate nftables table, and a check of all sockets."""

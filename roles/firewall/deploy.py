@@ -1,4 +1,4 @@
-"""Brings a node to what the firewall role declares."""
+"""Applies the firewall role to a node."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from rackwright.roles.firewall.options import UNIT, FirewallOptions
 
 @deploy("firewall")
 def firewall(options: FirewallOptions) -> None:
-    """Our table alone, taken back by the node itself where it locks rackwright out."""
+    """Only rackwright's table; the node rolls it back by itself if it locks rackwright out."""
     site = site_of()
     packages.installed(
         name="Install nftables", packages=names(site.node.family, "nftables").packages, start_daemons=False
     )
     guarded.change(
-        name="Put the firewall's rules in force",
+        name="Load the firewall rules",
         key="firewall",
         files=rules.files(site.cluster, site.node, options),
         activate=rules.ACTIVATE,
@@ -27,7 +27,7 @@ def firewall(options: FirewallOptions) -> None:
         check=rules.CHECK,
         seconds=options.confirm_seconds,
     )
-    units.unit(name="Load the rules at boot", unit=UNIT, running=None)
+    units.unit(name="Load the firewall rules at boot", unit=UNIT, running=None)
     if site.node.family.has_firewalld:
-        # ours is in force by now; two filters would both have to let a packet in, and one of them knows no role
+        # rackwright's rules are loaded by now; with two filters a packet needs both, and firewalld knows no role
         units.unit(name="Mask firewalld", unit="firewalld.service", masked=True, disruptive=False)

@@ -53,14 +53,14 @@ def first_and_last(ports: str) -> tuple[int, int]:
 
 
 class Allow(Frozen):
-    """A rule that lets more in than the zones do."""
+    """A rule that allows more than the zones do."""
 
     ports: Ports = Field(description="A port or a range, e.g. 8080 or 60000-60100.")
     protocol: Literal["tcp", "udp"] = "tcp"
     source: str = Field(
-        description="Who may: a network of this file by its name, or addresses such as 192.0.2.0/24."
+        description="Who is allowed: a network of this file by name, or addresses such as 192.0.2.0/24."
     )
-    comment: Comment = Field(description="Why; it stands beside the rule on the node.")
+    comment: Comment = Field(description="Reason; added as a comment to the rule on the node.")
 
     def addresses(self, cluster: Cluster) -> IPv4Network | None:
         """Addresses of the source; None: it is neither a network of this cluster nor an address range."""
@@ -73,7 +73,7 @@ class Allow(Frozen):
 
 
 class SiteListener(Frozen):
-    """Something that the site itself lets listen on the nodes."""
+    """A service of the site that listens on the nodes."""
 
     program: str = Field(
         pattern=r"^[A-Za-z0-9_.:+-]{1,64}$",
@@ -83,7 +83,7 @@ class SiteListener(Frozen):
     protocol: Literal["tcp", "udp"] = "tcp"
     purposes: frozenset[NetworkPurpose] = Field(
         default=frozenset({NetworkPurpose.MANAGEMENT}),
-        description="Networks from which it is to be reached; none: from the node itself alone.",
+        description="Networks that may reach it; none: only the node itself.",
     )
 
 
@@ -99,11 +99,11 @@ class FirewallOptions(Listens, WritesUnitFiles, RoleOptions):
     ssh_from: tuple[Cidr, ...] = Field(
         default=(),
         description="Addresses that reach sshd besides the zones, e.g. those of a control node or jump host that is on "
-        "none of the nodes' networks. Where they are wrong, the node takes its old rules back by itself.",
+        "none of the nodes' networks. Where they are wrong, the node rolls back to its old rules by itself.",
     )
-    allow: tuple[Allow, ...] = Field(default=(), description="Rules that let more in than the zones do.")
+    allow: tuple[Allow, ...] = Field(default=(), description="Rules that allow more than the zones do.")
     site_listeners: tuple[SiteListener, ...] = Field(
-        default=(), description="What listens on the nodes and is the site's, not rackwright's."
+        default=(), description="Services of the site that listen on the nodes."
     )
     log_refused: bool = Field(
         default=True,
@@ -113,7 +113,7 @@ class FirewallOptions(Listens, WritesUnitFiles, RoleOptions):
         default=60,
         ge=20,
         le=600,
-        description="New rules are taken back by the node unless a new connection confirms them within this time, "
+        description="The node rolls new rules back unless a new connection confirms them within this time, "
         "which is multiplied by `ssh.time_factor`.",
     )
 
@@ -139,7 +139,7 @@ class FirewallOptions(Listens, WritesUnitFiles, RoleOptions):
         )
 
     def problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
-        """Networks that are not there, and rules that let nobody log in."""
+        """Networks that do not exist, and rules that lock every login out."""
         for name in self.zones:
             if name not in cluster.networks:
                 yield (
@@ -157,8 +157,8 @@ class FirewallOptions(Listens, WritesUnitFiles, RoleOptions):
         if self.zone(cluster.management) == "closed" and not self.ssh_from:
             yield (
                 f"zones.{cluster.management.name}",
-                "Nobody could log in to the nodes: their management network is closed, and `ssh_from` names no other way.",
-                "leave it trusted, or name in `ssh_from` where rackwright comes from",
+                "No login to the nodes would be possible: their management network is closed and `ssh_from` is empty.",
+                "leave it trusted, or add the control node's address to `ssh_from`",
             )
 
     def unit_files(self, node: Node) -> tuple[str, ...]:

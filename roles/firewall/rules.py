@@ -33,24 +33,24 @@ ACTIVATE = (
 )
 """Puts the file in force; after a rollback to no file at all, nothing is filtered as before."""
 IN_FORCE = "as declared"
-_DIFFERS = "the table in the kernel is not the one of the file"
+_DIFFERS = "the table in the kernel differs from the file"
 # What the file means is printed by the nft that reads it, in a network namespace with nothing else in it: no version's
 # way of printing a rule has to be known here, and no digest has to be kept on the node.
 LIVE = f"""\
-[ -e {RULES} ] || {{ echo 'no rules are declared on the node'; exit; }}
-live=$(nft -s list table {TABLE} 2>/dev/null) || {{ echo 'the table {TABLE} is not there'; exit; }}
+[ -e {RULES} ] || {{ echo 'the node has no rules file'; exit; }}
+live=$(nft -s list table {TABLE} 2>/dev/null) || {{ echo 'the table {TABLE} is not loaded'; exit; }}
 want=$(unshare --net sh -c 'nft -f {RULES} && nft -s list table {TABLE}') || exit
 if [ "$live" != "$want" ]; then
     strange=$(printf '%s\\n' "$want" -- "$live" | awk '/^--$/ {{ seen = 1; next }} !seen {{ want[$0]; next }} !($0 in want) {{ sub(/^[ \\t]+/, ""); print; exit }}')
     echo "{_DIFFERS}: ${{strange:-rules are missing}}"
 else
-    systemctl -q is-active {UNIT} && echo '{IN_FORCE}' || echo '{UNIT} does not run'
+    systemctl -q is-active {UNIT} && echo '{IN_FORCE}' || echo '{UNIT} is not active'
 fi"""
-"""Shell that prints IN_FORCE, or what is wrong; nothing where it cannot be told."""
+"""Shell that prints IN_FORCE, or what is wrong; nothing where that is unknown."""
 READ = f"""\
 case $(sed -n 's/^CapEff:[[:space:]]*//p' /proc/self/status) in
 *[13579bdf]???) ;;
-*) systemctl -q is-active {UNIT} && echo '{IN_FORCE}' || echo '{UNIT} does not run'; exit ;;
+*) systemctl -q is-active {UNIT} && echo '{IN_FORCE}' || echo '{UNIT} is not active'; exit ;;
 esac
 {LIVE}"""
 """The same for plans. Who may not read the kernel's tables (CAP_NET_ADMIN, bit 12; the drift check in pull mode) goes by
@@ -140,7 +140,7 @@ def inner(cluster: Cluster) -> tuple[IPv4Network, ...]:
 
 
 def _further(cluster: Cluster, node: Node) -> Iterator[dict[str, str]]:
-    """What roles let in from addresses of no network of the node."""
+    """What roles accept from addresses outside the node's networks."""
     for declared in declared_listeners(cluster, node):
         one = declared.listener
         for source in one.sources:

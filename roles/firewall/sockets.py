@@ -39,7 +39,7 @@ class Socket:
     """None: all of the node's."""
     port: int
     programs: tuple[str, ...]
-    """Empty: nobody could see whose it is."""
+    """Empty: its owner is not visible."""
     uid: int
     cgroup: str
 

@@ -1,4 +1,4 @@
-"""What the firewall role claims of a node."""
+"""Checks of the firewall role."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _files(context: CheckContext[FirewallOptions]) -> str:
 def _in_force(context: CheckContext[FirewallOptions]) -> str:
     found = context.output("sh -c %s", rules.LIVE).strip()
     if not found:
-        raise Undetermined("nft did not say what the kernel filters by")
+        raise Undetermined("nft did not print the kernel's rules")
     if found != rules.IN_FORCE:
         fail(printable(found, 300))
     zones = (
@@ -44,9 +44,9 @@ def _no_ufw(context: CheckContext[FirewallOptions]) -> str:
     printed = context.output("sh -c %s", _ASK_UFW)
     settings = dict(line.partition("=")[::2] for line in printed.split())
     if settings.get("ENABLED", "no").strip('"').lower() == "yes":
-        raise Warned("ufw filters too: a packet comes in only where both let it")
+        raise Warned("ufw is active too: a packet needs both filters to accept it")
     if "ENABLED" not in settings and printed.strip() != "none":
-        raise Undetermined("/etc/ufw/ufw.conf does not say whether ufw is enabled")
+        raise Undetermined("/etc/ufw/ufw.conf does not set whether ufw is enabled")
     return "ufw is not installed" if printed.strip() == "none" else "ufw is disabled"
 
 
@@ -56,7 +56,7 @@ def _declared_sockets(context: CheckContext[FirewallOptions]) -> str:
     except UnreadableSocketsError as error:
         raise Undetermined(str(error)) from error
     if not sockets:
-        raise Undetermined("ss names no socket at all, and not even sshd's")
+        raise Undetermined("ss lists no socket at all, not even sshd's")
     verdict = judge(sockets, declared_listeners(context.cluster, context.node), context.cluster, context.node)
     if verdict.wrong:
         more = f"; and {len(verdict.wrong) - _NAMED_MAX} more" if verdict.wrong[_NAMED_MAX:] else ""
@@ -74,19 +74,19 @@ def _declared_sockets(context: CheckContext[FirewallOptions]) -> str:
 
 CHECKS: tuple[Check, ...] = (
     Check("nftables is installed", _installed),
-    Check("the rules are as declared on disk", _files),
-    Check("the rules are loaded at boot", partial(runs, unit=UNIT)),
-    Check("the rules in force are the declared ones", _in_force),
+    Check("the firewall rules on disk are as declared", _files),
+    Check("the firewall rules are loaded at boot", partial(runs, unit=UNIT)),
+    Check("the loaded firewall rules are as declared", _in_force),
     Check(
-        "firewalld filters nothing besides",
-        partial(is_masked, unit="firewalld.service", why="a packet comes in only where both let it"),
+        "firewalld filters nothing",
+        partial(is_masked, unit="firewalld.service", why="a packet needs both filters to accept it"),
         applies=lambda node, options: node.family.has_firewalld,
     ),
     Check(
-        "ufw filters nothing besides",
+        "ufw filters nothing",
         _no_ufw,
         applies=lambda node, options: node.family.package_tool == "apt",
     ),
     # a daemon that starts, or asks something by UDP, may have a socket for a moment
-    Check("nothing listens that is not declared", _declared_sockets, settle_seconds=_SETTLE_SECONDS),
+    Check("only declared services listen", _declared_sockets, settle_seconds=_SETTLE_SECONDS),
 )

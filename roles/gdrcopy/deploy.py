@@ -1,4 +1,4 @@
-"""Brings a node to what the gdrcopy role declares."""
+"""Applies the gdrcopy role to a node."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def gdrcopy(options: GdrcopyOptions) -> None:
         return
     # Up to 2.5 the package's own script creates the device at boot, later ones leave it to udev.
     settings.setting(
-        name="Load gdrdrv, and let every user open it",
+        name="Load gdrdrv and open it to every user",
         target="/dev/gdrdrv",
         read="grep -q '^gdrdrv ' /proc/modules && stat -c '%F %a' /dev/gdrdrv",
         want="character special file 666",

@@ -39,7 +39,7 @@ class GdrcopyOptions(RoleOptions, HoldsPackages):
         return super().runs_on(node) and has_stack(node)
 
     def held_packages(self, node: Node) -> tuple[str, ...]:
-        """GDRCopy's own, whatever their version."""
+        """GDRCopy's own, at any version."""
         software = ("gdrcopy", "gdrcopy-tests") if self.tests else ("gdrcopy",)
         found = (package for name in software for package in names(node.family, name).packages)
         return tuple(package.partition("=")[0] for package in found)

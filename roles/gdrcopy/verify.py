@@ -1,4 +1,4 @@
-"""What the gdrcopy role claims of a node."""
+"""Checks of the gdrcopy role."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _loaded(context: CheckContext[GdrcopyOptions]) -> str:
         fail("gdrdrv is not loaded")
     found, wanted = context.output("modinfo -F version gdrdrv").strip(), upstream(context.options.version)
     if found != wanted:
-        fail(f"gdrdrv is {found or 'of no version'}, declared {wanted}")
+        fail(f"gdrdrv has version {found or 'unknown'}, not {wanted}")
     return f"gdrdrv {found}"
 
 
@@ -31,7 +31,7 @@ def _device(context: CheckContext[GdrcopyOptions]) -> str:
     found = result.stdout.strip()
     if result.rc != 0:
         if "No such file" not in result.stderr:
-            raise Undetermined(f"cannot look at /dev/gdrdrv: {result.stderr.strip() or 'no output'}")
+            raise Undetermined(f"cannot stat /dev/gdrdrv: {result.stderr.strip() or 'no output'}")
         fail("/dev/gdrdrv is missing")
     if found != "character special file 666":
         fail(f"/dev/gdrdrv is a {found}, not a character special file 666: jobs cannot open it")
@@ -41,5 +41,5 @@ def _device(context: CheckContext[GdrcopyOptions]) -> str:
 CHECKS = (
     Check("GDRCopy is installed as declared and held", _installed),
     Check("gdrdrv is loaded at the declared version", _loaded, needs=_MODULES),
-    Check("every user may open /dev/gdrdrv", _device, needs=_MODULES),
+    Check("every user can open /dev/gdrdrv", _device, needs=_MODULES),
 )

@@ -1,4 +1,4 @@
-"""Brings a node to what the gpfs_client role declares."""
+"""Applies the gpfs_client role to a node."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def gpfs_client(options: GpfsClientOptions) -> None:
 
 
 def _install(site: Site, options: GpfsClientOptions) -> None:
-    files.directory(name="Make the download folder", path=DOWNLOADS)
+    files.directory(name="Create the download folder", path=DOWNLOADS)
     kernel_headers(site)
     needs = (*names(site.node.family, "curl").packages, *names(site.node.family, "gpfs-build").packages)
-    packages.installed(name="Install what builds the kernel layer", packages=needs)
+    packages.installed(name="Install the build tools for the kernel layer", packages=needs)
     mirror = (site.cluster.mirrors.files or "").rstrip("/")
     for file, one in host.loop(options.packages.items()):  # type: ignore[no-untyped-call]
         path = f"{DOWNLOADS}/{file}"
@@ -54,7 +54,7 @@ def _build(site: Site, options: GpfsClientOptions) -> None:
         read=readings.layer(of),
         want="built",
         write=(
-            f'[ "$(uname -r)" = {of} ] || {{ echo "mmbuildgpl builds for the kernel that runs, $(uname -r), and not "{of} >&2; '
+            f'[ "$(uname -r)" = {of} ] || {{ echo "mmbuildgpl builds for the running kernel, $(uname -r), not for "{of} >&2; '
             f"exit 1; }}\n{readings.BIN}/mmbuildgpl"
         ),
         after_reboot=True,

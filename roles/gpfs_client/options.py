@@ -75,7 +75,7 @@ class GpfsClientOptions(MountingOptions, HoldsPackages, ReservesMemory, Listens)
         return (Listener("mmfsd", (_PORT, _PORT), "tcp", INNER_PURPOSES),)
 
     def mount_of(self, node: Node, filesystem: Filesystem) -> Mount:
-        """By the filesystem's name, not by /dev/NAME: systemd does not know that device and would wait for it."""
+        """By the filesystem's name, not by /dev/NAME: systemd would wait for that device."""
         name = filesystem.fsname or ""
         options = options_of(filesystem)
         return Mount(

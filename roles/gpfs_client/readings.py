@@ -26,7 +26,7 @@ def layer(of: str) -> str:
 
     A layer fits one maintenance level (IBM, "mmbuildgpl command" and autoBuildGPL, read 2026-11-26), and an upgrade leaves
     the modules as they are. dpkg writes a package's list of files anew when it unpacks it. Without the sources (a site
-    that installs gpfs.gplbin) the age says nothing: `built`.
+    that installs gpfs.gplbin) the age is meaningless: `built`.
     """
     return (
         f'file=$(modinfo -k {of} -F filename mmfs26) && at=$(stat -Lc %Y "$file") || exit 1; '

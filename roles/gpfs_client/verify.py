@@ -1,4 +1,4 @@
-"""What the gpfs_client role claims of a node: packages, kernel layer, membership, the daemon, and each mount."""
+"""Checks of the gpfs_client role: packages, kernel layer, membership, the daemon, and each mount."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _asked(context: Context, command: str) -> str:
     result = context.host.run(command)
     if readings.NO_MEMBER in result.stdout + result.stderr:
         fail(
-            f"{context.node.name} is not a member of a Storage Scale cluster: `mmaddnode` on one of its nodes makes it one"
+            f"{context.node.name} is not a member of a Storage Scale cluster: run `mmaddnode` on one of the cluster's nodes"
         )
     if result.rc in (126, 127):
         raise Undetermined(f"cannot run `{command.split()[2]}`: not found")
@@ -45,14 +45,14 @@ def _installed(context: Context) -> str:
 
 
 def _built(context: Context) -> str:
-    said = modules.is_built(context, "mmfs26")
+    evidence = modules.is_built(context, "mmfs26")
     of = readings.kernel_word(declared_kernel(context.cluster, context.node))
     state = context.output("sh -c %s", f"({readings.layer(of)}) 2>/dev/null").strip()
     if state == "older":
-        fail(f"{said} is older than its sources, gpfs.gpl: an upgrade has to build it again")
+        fail(f"{evidence} is older than its sources, gpfs.gpl: rebuild it with mmbuildgpl")
     if state != "built":
-        raise Undetermined(f"the age of the kernel layer is not known: {state[:80]!r}")
-    return said
+        raise Undetermined(f"the age of the kernel layer is unknown: {state[:80]!r}")
+    return evidence
 
 
 def _loaded(context: Context) -> str:
@@ -67,7 +67,7 @@ def _daemon(context: Context) -> str:
     (row, *_) = readings.rows(_asked(context, readings.STATE), "")
     state = readings.field(row, "state")
     if state == "unknown":
-        raise Undetermined("mmgetstate does not know the daemon's state: `mmgetstate -v` may print why")
+        raise Undetermined("mmgetstate does not report the daemon's state: see `mmgetstate -v`")
     if state != "active":
         fail(f"the daemon is {state}, not active: see `mmgetstate` and /var/adm/ras/mmfs.log.latest")
     return f"{readings.field(row, 'nodeName')} is active"
@@ -97,7 +97,7 @@ def _pagepool(context: Context) -> str:
 _NEEDS = frozenset({Capability.NETWORK_FILESYSTEMS})
 CHECKS: tuple[Check, ...] = (
     Check("Storage Scale is installed as declared and held", _installed, needs=_NEEDS),
-    Check("Storage Scale's kernel layer is there for the declared kernel", _built, needs=_NEEDS),
+    Check("Storage Scale's kernel layer is built for the declared kernel", _built, needs=_NEEDS),
     Check("Storage Scale starts at boot", _at_boot, needs=_NEEDS),
     Check("Storage Scale's daemon is active", _daemon, needs=_NEEDS, settle_seconds=60, timeout_seconds=90),
     Check(

@@ -1,4 +1,4 @@
-"""Brings a node to what the gpudirect role declares."""
+"""Applies the gpudirect role to a node."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def gpudirect(options: GpudirectOptions) -> None:
 
 def _peermem(node: Node, options: GpudirectOptions) -> None:
     if not options.peermem:
-        files.absent(name="Load no nvidia-peermem at boot", path=PEERMEM)
+        files.absent(name="Stop loading nvidia-peermem at boot", path=PEERMEM)
         return
     files.file(
         name="Load nvidia-peermem at boot", path=PEERMEM, content=render("gpudirect/modules-load.conf.j2")

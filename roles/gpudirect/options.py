@@ -38,7 +38,7 @@ class GpudirectOptions(RoleOptions):
         if self.peermem and (cluster.gpu_stack is None or cluster.gpu_stack.ofed == "inbox"):
             yield (
                 "peermem",
-                "nvidia-peermem needs DOCA-OFED's peer-memory interface, and the RDMA drivers are inbox.",
+                "nvidia-peermem needs DOCA-OFED's peer-memory interface, but the RDMA drivers are inbox.",
                 "leave peermem out (dma-buf needs neither), or set `gpu_stack.ofed: doca`",
             )
 
@@ -56,6 +56,6 @@ class GpudirectOptions(RoleOptions):
                 yield (
                     "peermem",
                     f"{node.name} is locked to proprietary kernel modules, which do not support dma-buf.",
-                    "set `peermem: true` (with DOCA-OFED), or take the role from such nodes",
+                    "set `peermem: true` (with DOCA-OFED), or remove the role from these nodes",
                 )
                 return

@@ -1,4 +1,4 @@
-"""What the gpudirect role claims of a node, from its live state."""
+"""Checks of the gpudirect role, from its live state."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def can_dmabuf(module: str, kernel: str) -> str:
     if "Open Kernel Module" not in module:
         fail("the loaded driver is the proprietary one, which does not support dma-buf")
     if (int(version[1]), int(version[2])) < _KERNEL:
-        fail(f"the kernel is {kernel.strip()}; dma-buf for peers came with 5.12")
+        fail(f"the kernel is {kernel.strip()}; dma-buf for peers needs 5.12 or newer")
     return f"open kernel modules on {kernel.strip()}"
 
 
@@ -35,7 +35,7 @@ def _peermem(context: CheckContext[GpudirectOptions]) -> str:
     if context.options.peermem and not loaded:
         fail("nvidia_peermem is not loaded")
     if loaded and not context.options.peermem:
-        raise Warned("nvidia_peermem is loaded though not declared: NCCL may use either")
+        raise Warned("nvidia_peermem is loaded but not declared: NCCL may use either path")
     return "nvidia_peermem is loaded" if loaded else "dma-buf alone"
 
 
@@ -45,7 +45,7 @@ def _by_dmabuf(node: Node, options: GpudirectOptions) -> bool:
 
 _MODULES = frozenset({Capability.KERNEL_MODULES})
 CHECKS = (
-    Check("NICs can reach GPU memory by dma-buf", _dmabuf, needs=_MODULES, applies=_by_dmabuf),
+    Check("NICs can access GPU memory through dma-buf", _dmabuf, needs=_MODULES, applies=_by_dmabuf),
     Check(
         "nvidia-peermem is loaded only as declared",
         _peermem,

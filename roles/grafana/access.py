@@ -13,22 +13,22 @@ from rackwright.model.text import mistake
 GroupName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_/][A-Za-z0-9_ ./:@-]{0,127}$")]
 """A group as a provider names it; quotes would end a JMESPath string."""
 Dn = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9-]*=[^\"\\\n]{1,250}$")]
-"""A distinguished name, as it stands in a TOML string."""
+"""A distinguished name that needs no escaping in a TOML string."""
 Filter = Annotated[str, StringConstraints(pattern=r"^\([^\"\\\n]{1,250}\)$")]
 Claim = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")]
 Host = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9]([A-Za-z0-9.-]{0,252}[A-Za-z0-9])?$")]
 Text = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._:/@-]{0,127}$")]
-"""What stands in an .ini file without a meaning there."""
+"""Text without special characters of .ini files."""
 Attribute = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9-]{0,63}$")]
 
-_NOBODY = "No user could log in: no group has a role."
+_NO_LOGIN = "No user can log in: no group has a role."
 _EXAMPLE = "e.g. `admins: [hpc-admins]`"
 
 
 class Oidc(Frozen):
     """Single sign-on with OpenID Connect."""
 
-    name: Text = Field(default="Single sign-on", description="What stands on the button.")
+    name: Text = Field(default="Single sign-on", description="Label of the login button.")
     client_id: Text
     stored_as: SecretName = Field(
         default="grafana_oidc_secret", description="Name of the client's secret in the secrets store."
@@ -37,7 +37,7 @@ class Oidc(Frozen):
     token_url: HttpUrl = Field(description="Its token endpoint.")
     api_url: HttpUrl = Field(description="Its userinfo endpoint.")
     scopes: tuple[Claim, ...] = Field(default=("openid", "profile", "email", "groups"), min_length=1)
-    groups_claim: Claim = Field(default="groups", description="Claim with the user's groups, a list.")
+    groups_claim: Claim = Field(default="groups", description="Claim with the list of the user's groups.")
     login_claim: Claim = Field(default="preferred_username", description="Claim with the user's name.")
     admins: tuple[GroupName, ...] = Field(default=(), description="Groups whose members administer Grafana.")
     editors: tuple[GroupName, ...] = Field(
@@ -46,13 +46,14 @@ class Oidc(Frozen):
     viewers: tuple[GroupName, ...] = Field(default=(), description="Groups whose members look at dashboards.")
 
     @model_validator(mode="after")
-    def _lets_someone_in(self) -> Self:
+    def _grants_access(self) -> Self:
         if not (self.admins or self.editors or self.viewers):
-            raise mistake(_NOBODY, _EXAMPLE)
+            raise mistake(_NO_LOGIN, _EXAMPLE)
         for name in ("auth_url", "token_url", "api_url"):
             if not getattr(self, name).startswith("https://"):
                 raise mistake(
-                    f"`{name}` is plain HTTP: who reads the network can log in.", "use its https URL"
+                    f"`{name}` is plain HTTP: anyone who reads the network traffic can log in.",
+                    "use its https URL",
                 )
         return self
 
@@ -75,12 +76,12 @@ class Ldap(Frozen):
     tls: Literal["ldaps", "starttls"] = Field(
         default="ldaps", description="Passwords never cross the network in the clear."
     )
-    bind_dn: Dn | None = Field(default=None, description="Who searches. None: anyone may.")
+    bind_dn: Dn | None = Field(default=None, description="DN to search as. None: anonymous search.")
     stored_as: SecretName = Field(
         default="grafana_ldap_password", description="Name of that user's password in the secrets store."
     )
     search_base: Dn = Field(description="Below it are the users.")
-    search_filter: Filter = Field(default="(uid=%s)", description="Finds a user by the name they type.")
+    search_filter: Filter = Field(default="(uid=%s)", description="Finds a user by login name.")
     group_search_base: Dn | None = Field(
         default=None, description="Below it are the groups, where users have no `memberOf`."
     )
@@ -94,11 +95,11 @@ class Ldap(Frozen):
     viewers: tuple[Dn, ...] = Field(default=(), description="Groups whose members look at dashboards.")
 
     @model_validator(mode="after")
-    def _lets_someone_in(self) -> Self:
+    def _grants_access(self) -> Self:
         if not (self.admins or self.editors or self.viewers):
-            raise mistake(_NOBODY, "e.g. `admins: ['cn=hpc-admins,ou=groups,dc=example,dc=com']`")
+            raise mistake(_NO_LOGIN, "e.g. `admins: ['cn=hpc-admins,ou=groups,dc=example,dc=com']`")
         if "%s" not in self.search_filter:
-            raise mistake("`search_filter` has no place for the name that someone types.", "e.g. `(uid=%s)`")
+            raise mistake("`search_filter` has no placeholder for the user name.", "e.g. `(uid=%s)`")
         return self
 
     @property

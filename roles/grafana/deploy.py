@@ -1,4 +1,4 @@
-"""Brings the primary head to what the grafana role declares."""
+"""Applies the grafana role to the primary head."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def grafana(options: GrafanaOptions) -> None:
     )
     user = options.names(site.node).settings["user"]
     for path in host.loop(texts.folders()):  # type: ignore[no-untyped-call]
-        files.directory(name=f"Make {path}", path=path, mode="750", group=user)
+        files.directory(name=f"Create {path}", path=path, mode="750", group=user)
     issue_certificates(options)  # the package has made the user
     secrets = _secrets(site, options, user)
     plain = texts.plain_files(site.cluster, site.node, options)
@@ -58,7 +58,7 @@ def _secrets(site: Site, options: GrafanaOptions, user: str) -> tuple[str, ...]:
 def _unit(site: Site, options: GrafanaOptions, read: tuple[str, ...]) -> None:
     """Dashboards are read again by themselves; everything else at a start."""
     path = options.drop_in(site.node)
-    files.directory(name="Make the folder of Grafana's unit settings", path=path.rpartition("/")[0])
+    files.directory(name="Create the folder for Grafana's unit settings", path=path.rpartition("/")[0])
     files.file(
         name="Set the administrator's password at each start",
         path=path,
@@ -66,7 +66,7 @@ def _unit(site: Site, options: GrafanaOptions, read: tuple[str, ...]) -> None:
     )
     chains = [one.chain for one in options.certificates(site.cluster, site.node)]
     units.unit(
-        name="Run Grafana",
+        name="Start Grafana",
         unit=options.names(site.node).unit or "",
         restart_on=(path, *read, *chains),
         disruptive=False,

@@ -39,7 +39,7 @@ class GrafanaOptions(
 
     archive: PackageArchive | None = Field(
         default=None,
-        description="Where the package is: Grafana's own archive, or the site's signed copy. None: one that nodes know already.",
+        description="Package source: Grafana's own archive, or the site's signed copy. None: an archive that nodes already have.",
     )
     version: PackageVersion | None = Field(
         default=None, description="Exact version of the package; held. None: the archive's newest."
@@ -50,7 +50,7 @@ class GrafanaOptions(
     )
     external: bool = Field(
         default=False,
-        description="Browsers reach it from external networks as well as from the management network.",
+        description="Serve browsers on external networks too, not only on the management network.",
     )
     admin: str = Field(
         default="admin",
@@ -144,23 +144,27 @@ class GrafanaOptions(
         """No TLS; no Prometheus; the library that makes dashboards is missing."""
         node = cluster.primary
         if self.plain_http and node.offers(IssuesCertificates) is not None:
-            yield "plain_http", "The site has a CA: Grafana gets a certificate.", "leave `plain_http` out"
+            yield (
+                "plain_http",
+                "`plain_http` has no effect: the site CA gives Grafana a certificate.",
+                "leave `plain_http` out",
+            )
         if not self.plain_http and node.offers(IssuesCertificates) is None:
             yield (
                 "",
-                "Grafana has no certificate: passwords of its users would cross the network in the clear.",
+                "Grafana has no certificate: its users' passwords would cross the network in the clear.",
                 "add the role `site_ca: {}`, or declare it: `plain_http: true`",
             )
         if not any(one.offers(CollectsMetrics) for one in cluster.nodes):
             yield (
                 "",
-                "No Prometheus is declared whose metrics Grafana could show.",
+                "No Prometheus is declared for Grafana to show.",
                 "add the role `prometheus: {}`",
             )
         if not self.login_form and self.oidc is None:
             yield (
                 "login_form",
-                "No user could log in: there is neither a login form nor single sign-on.",
+                "No user can log in: there is neither a login form nor single sign-on.",
                 "declare `oidc`",
             )
         if find_spec("grafana_foundation_sdk") is None:

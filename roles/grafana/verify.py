@@ -1,4 +1,4 @@
-"""What the grafana role claims of the primary head."""
+"""Checks of the grafana role."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rackwright.secrets.store import store_of
 _CLOSED = ("/api/org", "/api/search", "/api/datasources", "/metrics")
 """What requires a login: the organization, dashboards, data sources, Grafana's own metrics."""
 _WITH_HEALTH = (texts.PROMETHEUS, texts.LOKI)
-"""Data sources that Grafana itself can ask; that of Alertmanager has no such call."""
+"""Data sources whose health Grafana can query; Alertmanager's lacks the call."""
 
 
 def _runs(context: CheckContext[GrafanaOptions]) -> str:
@@ -49,7 +49,7 @@ def _secrets(context: CheckContext[GrafanaOptions]) -> str:
     user = options.names(context.node).settings["user"]
     wanted = texts.secret_files(options)
     if missing := store.missing(wanted.values()):
-        raise Undetermined(f"the secrets store has no {', '.join(missing)}")
+        raise Undetermined(f"the secrets store lacks {', '.join(missing)}")
     for path, name in wanted.items():
         holds_secret_text(context, path, store.get(name).reveal())
         has_access(context, path, "640", "root", user)
@@ -77,7 +77,7 @@ def answer(context: CheckContext[GrafanaOptions], path: str) -> Any:  # noqa: AN
 def _administrator(context: CheckContext[GrafanaOptions]) -> str:
     found = answer(context, "user")
     if not isinstance(found, dict):
-        raise Undetermined("Grafana's answer has another form than documented")
+        raise Undetermined("Grafana's response is not in the documented format")
     if found.get("login") != context.options.admin:
         fail(f"Grafana refuses the administrator's password: {printable(json.dumps(found), 200)}")
     if found.get("isGrafanaAdmin") is not True:
@@ -126,12 +126,12 @@ def _has_version(node: Node, options: GrafanaOptions) -> bool:
 
 CHECKS = (
     Check("Grafana is held at its declared version", _held, applies=_has_version),
-    Check("Grafana runs", _runs, settle_seconds=60),
+    Check("Grafana is running", _runs, settle_seconds=60),
     Check("Grafana has its declared settings and data sources", _files),
-    Check("Grafana's secrets are for Grafana alone", _secrets),
+    Check("only Grafana can read its secrets", _secrets),
     Check("Grafana's dashboards are as rendered", _dashboard_files),
     Check("Grafana requires a login", _refuses, live=True, settle_seconds=60),
     Check("Grafana's administrator has the declared password", _administrator, live=True, settle_seconds=60),
-    Check("Grafana reaches its data sources, and has no others", _healthy, live=True, settle_seconds=60),
+    Check("Grafana reaches its data sources and has no others", _healthy, live=True, settle_seconds=60),
     Check("Grafana shows every dashboard", _shown, live=True, settle_seconds=60),
 )

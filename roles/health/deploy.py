@@ -1,4 +1,4 @@
-"""Brings a node to what the health role declares."""
+"""Applies the health role to a node."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ def health(options: HealthRoleOptions) -> None:
     """After Slurm, in whose folders the prolog and the epilog lie."""
     site = site_of()
     # Debian's python3-minimal cannot read nvidia-smi's XML.
-    packages.installed(name="Install what the probe needs", packages=("python3",))
+    packages.installed(name="Install Python for the health probe", packages=("python3",))
     if texts.asks_bmc(site.node):
         packages.installed(
-            name="Install what asks the BMC",
+            name="Install the BMC tools",
             packages=names(site.node.family, "bmc").packages,
             start_daemons=False,
         )
     for path, mode in host.loop(texts.FOLDERS.items()):  # type: ignore[no-untyped-call]
-        files.directory(name=f"Make {path}", path=path, mode=mode)
+        files.directory(name=f"Create {path}", path=path, mode=mode)
     trees.tree(
         name="Write the modules of the health check", path=texts.modules_folder(), files=texts.modules()
     )
@@ -36,7 +36,7 @@ def health(options: HealthRoleOptions) -> None:
         files.file(name=f"Write {path}", path=path, content=content, mode=mode)
     if texts.asks_bmc(site.node):
         settings.setting(
-            name="Load the device of the BMC",
+            name="Load the BMC driver",
             target="module ipmi_devintf",
             read=texts.BMC_DEVICE,
             want="there",
@@ -45,14 +45,14 @@ def health(options: HealthRoleOptions) -> None:
     for stage in host.loop(texts.STAGES):  # type: ignore[no-untyped-call]
         path = texts.drop_in(site.node, stage)
         if path is not None and path not in wanted:
-            files.absent(name=f"Leave the node's health out of the {stage}", path=path)
-    files.absent(name="Remove the compiled code of an earlier version", path=places.OLD_CODE)
-    files.absent(name="Remove the metrics of an earlier version", path=places.OLD_METRICS)
+            files.absent(name=f"Remove the health check from the {stage}", path=path)
+    files.absent(name="Remove compiled code of an earlier version", path=places.OLD_CODE)
+    files.absent(name="Remove metrics of an earlier version", path=places.OLD_METRICS)
     _one_version(texts.modules_folder())
     if runs_jobs(site.node):
         # slurmd has looked for it when it started, and looks again after an interval.
         settings.setting(
-            name="Look at the node for the first time",
+            name="Run the first health check",
             target="the node's first verdict",
             read=f"test -s {places.LAST} && echo there",
             want="there",
@@ -64,7 +64,7 @@ def _one_version(folder: str) -> None:
     """Last: a pass that began with the old program has loaded its modules two seconds later."""
     others = f"find {places.MODULES} -mindepth 1 -maxdepth 1 ! -name {folder.rpartition('/')[2]}"
     settings.setting(
-        name="Remove the modules of other versions",
+        name="Remove modules of other versions",
         target="modules of other versions of the health check",
         read=f"{others} | grep -q . && echo there || echo none",
         want="none",

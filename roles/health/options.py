@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Draining(Frozen):
-    """When a node takes itself out of the scheduler, and when it comes back."""
+    """When a node drains itself, and when it returns to service."""
 
     clean_passes: int = Field(
         default=3,
@@ -31,8 +31,8 @@ class Draining(Frozen):
     )
     unknown: Literal["alert", "drain"] = Field(
         default="alert",
-        description="What is done about a node of which too little is known: raise an alert, or also drain "
-        "it where the check that is UNKNOWN has passed there before. Neither resumes it.",
+        description="What to do about a node with UNKNOWN results: raise an alert, or also drain "
+        "it if the UNKNOWN check has passed there before. Neither resumes it.",
     )
     unknown_passes: int = Field(
         default=3,
@@ -46,21 +46,21 @@ class Draining(Frozen):
         gt=0,
         le=100,
         description="Most nodes of a partition that health checks may have drained, rounded down but at "
-        "least one. Past it an alert is raised instead.",
+        "least one. Beyond that, an alert is raised instead.",
     )
     reboots_a_day: int = Field(
         default=0,
         ge=0,
         le=3,
         description="Reboots in 24 h of a node that is drained, empty, and asks for one. 0: never. More than "
-        "three in a day help nobody (Oracle's limit).",
+        "three a day do not help (Oracle's limit).",
     )
-    prolog: bool = Field(default=True, description="Look before each job; a failing node gets none.")
-    epilog: bool = Field(default=True, description="Look after each job, which may have broken the node.")
+    prolog: bool = Field(default=True, description="Check before each job; a failing node gets none.")
+    epilog: bool = Field(default=True, description="Check after each job, which may have broken the node.")
 
 
 class HealthRoleOptions(HealthOptions, ChecksNodeHealth):
-    """What a node's declaration does not say, thresholds, checks to leave out, and when nodes drain."""
+    """Thresholds, checks to skip, and when nodes drain."""
 
     health_program: ClassVar[str] = places.PROGRAM
 
@@ -100,7 +100,7 @@ class HealthRoleOptions(HealthOptions, ChecksNodeHealth):
 
     @property
     def policy(self) -> Policy:
-        """What the node's program reads."""
+        """Input of the node's program."""
         return Policy(
             act=self.act,
             clean_passes=self.drain.clean_passes,

@@ -29,7 +29,7 @@ FOLDERS = {
 """Mode by path; root owns them all."""
 BMC_MODPROBE = "/etc/modprobe.d/rackwright-health.conf"
 BMC_DEVICE = "{ test -e /sys/module/ipmi_devintf || ! modinfo ipmi_devintf >/dev/null 2>&1; } && echo there"
-"""What makes /dev/ipmi0 is loaded, or the kernel has no such module."""
+"""The module that creates /dev/ipmi0 is loaded, or the kernel lacks it."""
 LOAD_BMC_DEVICE = "modprobe ipmi_devintf"
 
 
@@ -52,12 +52,12 @@ def program() -> str:
 
 
 def expected(cluster: Cluster, node: Node) -> str:
-    """What this node is declared to be."""
+    """The declaration of this node."""
     return json.dumps(expected_of(cluster, node).to_json(), indent=1, sort_keys=True) + "\n"
 
 
 def policy(options: HealthRoleOptions) -> str:
-    """What the site wants done."""
+    """The site's policy."""
     return json.dumps(asdict(options.policy), indent=1, sort_keys=True) + "\n"
 
 

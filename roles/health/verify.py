@@ -1,4 +1,4 @@
-"""What the health role claims of a node."""
+"""Checks of the health role."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _healthy(context: CheckContext[HealthRoleOptions]) -> str:
     if shown.outcome == "bad":
         fail("; ".join(shown.named("FAIL")))
     if shown.outcome != "clean":
-        raise Undetermined("; ".join(shown.named("UNKNOWN")) or "nothing was judged")
+        raise Undetermined("; ".join(shown.named("UNKNOWN")) or "no check ran")
     passed = sum(one.status in ("PASS", "WARN") for one in shown.results)
     if not passed:
         raise Undetermined("no check passed")
@@ -112,18 +112,16 @@ def _regular(context: CheckContext[HealthRoleOptions]) -> str:
     if schedule.program != places.PROGRAM:
         fail(f"the health program of {manager.name} is {schedule.program or 'not set'}")
     if schedule.interval_seconds == 0:
-        fail(f"{manager.name} never runs its health program")
+        fail(f"{manager.name} never runs the health program")
     last = context.json("cat %s", places.LAST)
     if not isinstance(last, dict) or not is_time(last.get("at")):
-        raise Undetermined(f"{places.LAST} does not say when the last pass was")
+        raise Undetermined(f"{places.LAST} has no time of the last pass")
     age = time.time() - last["at"]
     if age < -GRACE_SECONDS:
-        raise Undetermined(f"the last pass is dated {-age:.0f} s ahead of this machine's clock")
+        raise Undetermined(f"the last pass is dated {-age:.0f} s ahead of this host's clock")
     if age > 2 * schedule.interval_seconds + GRACE_SECONDS:
-        fail(
-            f"the last pass was {age:.0f} s ago, and every {schedule.interval_seconds} s there should be one"
-        )
-    return f"every {schedule.interval_seconds} s; the last pass came to: {last.get('outcome')}"
+        fail(f"the last pass was {age:.0f} s ago, but one is due every {schedule.interval_seconds} s")
+    return f"every {schedule.interval_seconds} s; outcome of the last pass: {last.get('outcome')}"
 
 
 def _switched_off(context: CheckContext[HealthRoleOptions]) -> str:
@@ -147,10 +145,10 @@ def _in_scheduler(node: Node, options: HealthRoleOptions) -> bool:
 
 
 CHECKS = (
-    Check("the health check's files are the declared ones", _files),
-    Check("the health check's modules are those of this rackwright and no others", _modules),
-    Check("root alone can write the health check's folders", _folders),
-    Check("the node finds itself healthy", _healthy, settle_seconds=45, timeout_seconds=90),
+    Check("the health check's files are as declared", _files),
+    Check("the health check's modules are those of this rackwright version", _modules),
+    Check("only root can write the health check's folders", _folders),
+    Check("the node's health check passes", _healthy, settle_seconds=45, timeout_seconds=90),
     Check(
         "the workload manager runs the node's health check",
         _regular,

@@ -1,4 +1,4 @@
-"""Brings a node to what the home role declares."""
+"""Applies the home role to a node."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from rackwright.roles.home.options import HomeOptions
 
 @deploy("home")
 def home(options: HomeOptions) -> None:
-    """Homes and their quotas on the node that makes them; clients only let their programs use them."""
+    """Homes and their quotas on the node that creates them; clients only allow their programs to use them."""
     site = site_of()
     makes = layout.made_by(site.cluster, site.node, options)
     if makes:
         for folder in ("/etc/rackwright", "/usr/local/libexec"):
-            files.directory(name=f"Make {folder}", path=folder)
+            files.directory(name=f"Create {folder}", path=folder)
         # before the program, which the timer may start at any time: an older one leaves alone what it does not know
         files.file(
             name="Write the list of homes",
@@ -29,12 +29,12 @@ def home(options: HomeOptions) -> None:
             content=layout.settings(site.cluster, site.node, options),
         )
         files.file(
-            name="Write the program that makes homes",
+            name="Write the program that creates homes",
             path=paths.PROGRAM,
             content=one_text("rackwright.roles.home.node"),
         )
         settings.setting(
-            name="Make the homes of declared users",
+            name="Create the homes of declared users",
             target="homes of declared users",
             read=f"{paths.RUN} wrong",
             want=paths.AS_DECLARED,
@@ -48,7 +48,7 @@ def home(options: HomeOptions) -> None:
         mounted = layout.quota_on(site.node, one, options)
         if one.quota is not None and mounted is not None:
             quotas.user_quotas(
-                name=f"Set the quotas of {one.name}",
+                name=f"Set the quotas on {one.name}",
                 path=mounted,
                 default=Limits(*layout.limit(one.quota)),
                 users={uid: Limits(*given) for uid, given in layout.limits(site.cluster, one).items()},
@@ -58,7 +58,7 @@ def home(options: HomeOptions) -> None:
         one.kind is FilesystemKind.NFS for one in layout.filesystems(site.node)
     ):
         settings.setting(
-            name="Let SELinux allow homes on NFS",
+            name="Allow homes on NFS in SELinux",
             target="SELinux boolean use_nfs_home_dirs",
             read="if selinuxenabled; then getsebool use_nfs_home_dirs; else echo 'use_nfs_home_dirs --> on'; fi",
             want="use_nfs_home_dirs --> on",
@@ -70,7 +70,7 @@ def _members(options: HomeOptions, mounts: tuple[str, ...]) -> None:
     """The timer that makes homes of new members of groups; without groups there is none."""
     if not options.groups:
         units.unit(
-            name="Stop looking for new members of groups", unit=paths.TIMER, running=False, enabled=False
+            name="Stop the timer for new group members", unit=paths.TIMER, running=False, enabled=False
         )
     for path, content in host.loop(layout.units(options, mounts).items()):  # type: ignore[no-untyped-call]
         if content is None:
@@ -79,7 +79,7 @@ def _members(options: HomeOptions, mounts: tuple[str, ...]) -> None:
             files.file(name=f"Write {path}", path=path, content=content)
     if options.groups:
         units.unit(
-            name="Look for new members of groups",
+            name="Start the timer for new group members",
             unit=paths.TIMER,
             restart_on=(paths.TIMER_PATH,),
             disruptive=False,

@@ -94,7 +94,7 @@ def make(folder: str, user: str, uid: int, gid: int, mode: int, skeleton: str | 
         return
     if os.path.lexists(path):
         if "has mode" not in wrong:
-            raise RefusedError(f"{wrong}: move it away by hand")
+            raise RefusedError(f"{wrong}: move it aside by hand")
         # by its descriptor: the user owns the folder, and cannot rename it
         handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         try:
@@ -188,7 +188,7 @@ def lives_in(path: str, user: str) -> bool:
 
 
 def main(arguments: list[str]) -> int:
-    """As the docstring says."""
+    """Runs the command that the docstring describes."""
     with open(SETTINGS, encoding="utf-8") as text:
         settings = json.load(text)
     os.umask(0o077)

@@ -29,15 +29,15 @@ class HomeOptions(RoleOptions, MakesHomes, WritesUnitFiles):
     )
     groups: tuple[GroupName, ...] = Field(
         default=(),
-        description="Groups of a directory whose members also get homes: the node that makes homes looks every "
+        description="Groups of a directory whose members also get homes: the node that creates homes looks every "
         "`every_minutes`, and has to know these users (role `accounts`). Homes of members who leave stay.",
     )
     every_minutes: int = Field(default=5, ge=1, le=1440, description="How often it looks for new members.")
     made_on: str | None = Field(
         default=None,
-        description="Node that makes homes on a filesystem whose server is outside of the cluster, or that has no single one "
+        description="Node that creates homes on a filesystem whose server is outside the cluster, or that has no single one "
         "(lustre, beegfs, ...), through its mount: the server must not squash its root (no_root_squash). None: the "
-        "site makes them.",
+        "site creates them.",
     )
 
     def runs_on(self, node: Node) -> bool:

@@ -20,9 +20,9 @@ _WRITABLE_BY_OTHERS = 0o022
 
 
 def problems_of(options: HomeOptions, cluster: Cluster) -> Iterator[Problem]:
-    """Every one of them, in the order of the file."""
+    """All of them, in the order of the file."""
     if options.mode[0] != "7":
-        yield "mode", f"{options.mode} keeps users out of their own homes.", "e.g. `mode: '700'`"
+        yield "mode", f"{options.mode} locks users out of their homes.", "e.g. `mode: '700'`"
     declared = [one for one in cluster.storage.values() if one.purpose is FilesystemPurpose.HOME]
     yield from _made_on(options, cluster, declared)
     for one in declared:
@@ -49,7 +49,7 @@ def _made_on(options: HomeOptions, cluster: Cluster, declared: list[Filesystem])
         yield (
             "made_on",
             f"{name} mounts no filesystem of purpose `home` whose server is outside of the cluster.",
-            "leave it out: nodes that serve homes make them",
+            "leave it out: nodes that serve homes create them",
         )
 
 
@@ -115,13 +115,17 @@ def _access(options: HomeOptions, cluster: Cluster, one: Filesystem) -> Iterator
         found = layout.access(node, one, given)
         if found is None or (found[0] == "root" and not int(found[1], 8) & _WRITABLE_BY_OTHERS):
             continue
-        said = f"The folder of homes {given} on {node.name} has owner {found[0]} and mode {found[1]}"
+        state = f"The folder of homes {given} on {node.name} has owner {found[0]} and mode {found[1]}"
         declare = (
             f"storage_layout: {{filesystems: {{{given}: {{owner: root, mode: '755'}}}}}}"
             if given in _made(node)
             else f"nfs_server: {{modes: {{{one.name}: '755'}}}}"
         )
-        yield "", f"{said}: no home is made unless only root owns and writes it.", f"e.g. `{declare}`"
+        yield (
+            "",
+            f"{state}: homes are created only in a folder that root alone owns and can write.",
+            f"e.g. `{declare}`",
+        )
         return
 
 
@@ -150,7 +154,7 @@ def _one_xfs(options: HomeOptions, cluster: Cluster, declared: list[Filesystem])
 
 
 def warnings_of(options: HomeOptions, cluster: Cluster) -> Iterator[Problem]:
-    """What is allowed and rarely meant."""
+    """Allowed, but rarely intended."""
     waits: dict[str, list[str]] = {}
     for node in cluster.running("home", options):
         several = [one.name for one in node.filesystems if one.purpose is FilesystemPurpose.HOME]

@@ -94,7 +94,7 @@ def _quota(context: Context, one: Filesystem, path: str) -> str:
 
 
 def _reached(context: Context) -> str:
-    """Asked by processes of their own: one that hangs is UNKNOWN, by name, within its deadline."""
+    """Asked by separate processes: one that hangs is UNKNOWN, by name, within its deadline."""
     found = []
     for one in context.node.filesystems:
         users = _own_users(context.cluster, context.node, one)
@@ -142,7 +142,7 @@ def _fault(
 ) -> str | None:
     path = layout.home(one, user)
     if user not in seen:
-        raise Undetermined(f"the node did not look at {path}")
+        raise Undetermined(f"the node did not report {path}")
     found = seen[user]
     if found is None:
         return f"{path} is missing"
@@ -163,11 +163,11 @@ def _own_users(cluster: Cluster, node: Node, one: Filesystem) -> dict[str, int]:
 
 def _members(context: Context) -> str:
     """The timer runs, and the last look found every group and made every home."""
-    said = runs(context, paths.TIMER)
+    active = runs(context, paths.TIMER)
     if (state := state_of(context, paths.SERVICE)).active_state == "failed":
-        fail(f"{paths.SERVICE} failed at its last run: `journalctl -u {paths.SERVICE}` on the node says why")
+        fail(f"{paths.SERVICE} failed at its last run: see `journalctl -u {paths.SERVICE}` on the node")
     as_declared(context, paths.SERVICE, state)
-    return f"{said}, every {context.options.every_minutes} min for {', '.join(context.options.groups)}"
+    return f"{active}, every {context.options.every_minutes} min for {', '.join(context.options.groups)}"
 
 
 def _makes(node: Node, options: HomeOptions) -> bool:
@@ -179,7 +179,7 @@ def _has_groups(node: Node, options: HomeOptions) -> bool:
 
 
 def _has_quotas(node: Node, options: HomeOptions) -> bool:
-    """On the node that sets them; of filesystems that others serve, on the first node, which says so."""
+    """On the node that sets them; of filesystems that others serve, on the first node, which reports it."""
     return any(
         one.quota is not None
         and (
@@ -198,16 +198,16 @@ def _has_users(node: Node, options: HomeOptions) -> bool:
 
 CHECKS: tuple[Check, ...] = (
     Check(
-        "homes of declared users exist and belong to them",
+        "declared users own their homes",
         _made,
         applies=_makes,
         live=True,
         timeout_seconds=330,
     ),
-    Check("members of declared groups get homes", _members, applies=_has_groups),
-    Check("quotas of homes are in force as declared", _quotas, applies=_has_quotas),
+    Check("homes are created for members of declared groups", _members, applies=_has_groups),
+    Check("home quotas are as declared", _quotas, applies=_has_quotas),
     Check(
-        "homes of declared users are on their mounted filesystem",
+        "declared users' homes are on their mounted filesystem",
         _reached,
         applies=_has_users,
         live=True,

@@ -1,4 +1,4 @@
-"""hpc_stack: what parallel jobs are built with and start with: MPI, NCCL and the programs that measure them.
+"""hpc_stack: the libraries and launchers of parallel jobs: MPI, NCCL and their benchmarks.
 
 MPI is the distribution's Open MPI, or Open MPI and UCX (and PMIx) built on each node from declared tarballs, with
 CUDA and GDRCopy where the node has them. A build goes into a folder whose name ends in a digest of its recipe (source,

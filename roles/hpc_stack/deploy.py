@@ -1,4 +1,4 @@
-"""Brings a node to what the hpc_stack role declares."""
+"""Applies the hpc_stack role to a node."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def hpc_stack(options: HpcStackOptions) -> None:
 def _build(options: HpcStackOptions, parts: tuple[Recipe, ...]) -> None:
     for recipe in host.loop(parts):  # type: ignore[no-untyped-call]
         archives.download(
-            name=f"Fetch the source of {recipe.title}",
+            name=f"Fetch the source code of {recipe.title}",
             path=recipe.tarball,
             url=recipe.url,
             sha256=recipe.sha256,
@@ -47,8 +47,8 @@ def _build(options: HpcStackOptions, parts: tuple[Recipe, ...]) -> None:
 def _environment(site: Site, options: HpcStackOptions, parts: tuple[Recipe, ...]) -> None:
     declared = texts.declared(options, parts)
     if any(text is not None for text in declared.values()):
-        files.directory(name="Create the folder of module files", path=texts.MODULES)
-        files.directory(name="Create the folder of Open MPI's module files", path=f"{texts.MODULES}/openmpi")
+        files.directory(name="Create the folder for module files", path=texts.MODULES)
+        files.directory(name="Create the folder for Open MPI module files", path=f"{texts.MODULES}/openmpi")
     for path, content in host.loop(declared.items()):  # type: ignore[no-untyped-call]
         if content is None:
             files.absent(name=f"Remove {path}", path=path)

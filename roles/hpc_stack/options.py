@@ -77,7 +77,7 @@ class HpcStackOptions(RoleOptions, ProvidesCollectives):
         description="Compilers side by side. None: one for each core and for each 2 GiB of free memory, 32 at most.",
     )
     build_minutes: int = Field(
-        default=60, ge=1, le=1440, description="Limit of one build, in minutes; in place of `ssh`'s."
+        default=60, ge=1, le=1440, description="Time limit of one build in minutes, instead of `ssh`'s."
     )
     environment: Literal["profile", "module"] = Field(
         default="profile",

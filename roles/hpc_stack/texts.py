@@ -27,7 +27,7 @@ def declared(options: HpcStackOptions, parts: tuple[Recipe, ...]) -> dict[str, s
 
 
 def packages(node: Node, options: HpcStackOptions) -> tuple[str, ...]:
-    """The distribution's, at whatever version."""
+    """The distribution's, at any version."""
     software = ["mpi-build", "curl"] if builds(node, options) else []
     if options.mpi == "distribution":
         software += ["mpi", "mpi-dev"] if options.compilers or builds(node, options) else ["mpi"]

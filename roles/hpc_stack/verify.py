@@ -1,4 +1,4 @@
-"""What the hpc_stack role claims of a node."""
+"""Checks of the hpc_stack role."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _parts(context: CheckContext[HpcStackOptions]) -> tuple[Recipe, ...]:
 def _packages(context: CheckContext[HpcStackOptions]) -> str:
     wanted = texts.packages(context.node, context.options)
     if not wanted:
-        raise NotInScope("nothing of the distribution's is declared")
+        raise NotInScope("no package of the distribution is declared")
     return installed(context, sorted(wanted))
 
 
@@ -70,7 +70,7 @@ def _open_mpi(context: CheckContext[HpcStackOptions]) -> str:
 
 def _environment(context: CheckContext[HpcStackOptions]) -> str:
     declared = texts.declared(context.options, _parts(context))
-    return as_rendered(context, declared) or "nothing is set, nothing is to be set"
+    return as_rendered(context, declared) or "nothing is set, as declared"
 
 
 def _starts(context: CheckContext[HpcStackOptions]) -> str:
@@ -84,12 +84,12 @@ def _starts(context: CheckContext[HpcStackOptions]) -> str:
     if result.rc in (124, 126, 127) or any(words in result.stderr for words in _NO_ANSWER):
         raise Undetermined(f"the processes did not start: {error}")
     if result.rc != 0:
-        fail(f"srun exited {result.rc} saying: {error}")
+        fail(f"srun exited {result.rc}: {error}")
     lines = [
         line.split()[1:4] for line in str(result.stdout).splitlines() if line.startswith("rackwright-mpi ")
     ]
     if sorted(lines) != [["0", "2", "3"], ["1", "2", "3"]]:
-        fail(f"two processes printed rank, size and sum as {sorted(lines)}: they do not find each other")
+        fail(f"two processes printed rank, size and sum as {sorted(lines)}: they did not find each other")
     return "two processes found each other through PMIx"
 
 
@@ -108,15 +108,15 @@ def _all_reduce_perf(context: CheckContext[HpcStackOptions]) -> str:
         next(iter(texts.nccl(context.cluster, context.node, context.options))).partition("=")[2]
     )
     if nccl.rpartition(".so.")[2] != wanted:
-        fail(f"it loads {nccl}, and NCCL {wanted} is locked")
+        fail(f"it loads {nccl}, not the locked NCCL {wanted}")
     cuda = context.output("readlink -f %s", library(loaded, "libcudart")).strip()
     home = context.output("readlink -f %s", cuda_home(group)).strip()
     if group.source != "distribution" and not cuda.startswith(f"{home}/"):
-        fail(f"it loads {cuda}, and the locked CUDA is in {home}")
+        fail(f"it loads {cuda}, not the locked CUDA in {home}")
     mpi = context.output("readlink -f %s", library(loaded, "libmpi")).strip()
     openmpi = next((recipe.prefix for recipe in _parts(context) if recipe.part == "openmpi"), None)
     if openmpi is not None and not mpi.startswith(f"{openmpi}/"):
-        fail(f"it loads {mpi}, and the declared Open MPI is in {openmpi}")
+        fail(f"it loads {mpi}, not the declared Open MPI in {openmpi}")
     return f"NCCL {wanted}, {cuda}, {mpi}"
 
 
@@ -128,9 +128,9 @@ CHECKS = (
     Check("the packages of MPI and its tools are installed", _packages),
     Check("everything was built as declared", _built, applies=_builds),
     Check("Open MPI is as declared, with UCX", _open_mpi),
-    Check("the environment of MPI's users is as declared", _environment),
+    Check("the MPI users' environment is as declared", _environment),
     Check(
-        "MPI's processes start through PMIx",
+        "MPI processes start through PMIx",
         _starts,
         applies=lambda node, options: node.holds(NodeRole.WORKER),
         settle_seconds=60,

@@ -1,4 +1,4 @@
-"""Brings a node to what the imex role declares."""
+"""Applies the imex role to a node."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def imex(options: ImexOptions) -> None:
     """The domain and the configuration first, then the package, then channels and the daemon."""
     site = site_of()
     if not options.needed_on(site.node):
-        units.unit(name="Keep IMEX off without a domain", unit=UNIT, running=False, enabled=False)
+        units.unit(name="Disable IMEX without a domain", unit=UNIT, running=False, enabled=False)
         return
     files.directory(name="Create IMEX's folder", path=FOLDER)
     files.file(name="Write the nodes of the NVLink domain", path=NODES, content=nodes_config(site, options))
@@ -38,7 +38,7 @@ def imex(options: ImexOptions) -> None:
         disruptive=True,
     )
     _channels(site, options)
-    units.unit(name="Run IMEX", unit=UNIT, restart_on=(NODES, CONF), after_reboot=True)
+    units.unit(name="Start IMEX", unit=UNIT, restart_on=(NODES, CONF), after_reboot=True)
 
 
 def nodes_config(site: Site, options: ImexOptions) -> str:
@@ -55,9 +55,9 @@ def config(site: Site, options: ImexOptions) -> str:
 def _channels(site: Site, options: ImexOptions) -> None:
     path = f"/etc/systemd/system/{CHANNELS_UNIT}"
     if options.channels == 0:
-        units.unit(name="Create no channels at boot", unit=CHANNELS_UNIT, running=False, enabled=False)
-        files.absent(name="Remove the channels' unit", path=path)
-        files.absent(name="Remove the channels' script", path=CHANNELS)
+        units.unit(name="Stop creating channels at boot", unit=CHANNELS_UNIT, running=False, enabled=False)
+        files.absent(name="Remove the unit for the channels", path=path)
+        files.absent(name="Remove the script for the channels", path=CHANNELS)
         return
     files.file(
         name="Write the script that creates the channels",
@@ -66,10 +66,10 @@ def _channels(site: Site, options: ImexOptions) -> None:
         mode="755",
         validate="sh -n %s",
     )
-    files.file(name="Write the channels' unit", path=path, content=render("imex/channels.service.j2"))
+    files.file(name="Write the unit for the channels", path=path, content=render("imex/channels.service.j2"))
     driver = has(site.node.platform, Capability.KERNEL_MODULES)
     units.unit(
-        name="Create the channels, now and at boot",
+        name="Create the channels now and at boot",
         unit=CHANNELS_UNIT,
         running=True if driver else None,
         restart_on=(CHANNELS,) if driver else (),

@@ -53,7 +53,7 @@ class ImexOptions(StackOptions, Listens):
     )
 
     def listeners(self, node: Node) -> tuple[Listener, ...]:
-        """The daemon, for those of its domain; on another network than management where `network` says so."""
+        """The daemon, for the nodes of its domain, on `network` or else the management network."""
         if not self.needed_on(node):
             return ()
         inner = frozenset({NetworkPurpose.MANAGEMENT, NetworkPurpose.FABRIC, NetworkPurpose.STORAGE})
@@ -91,7 +91,7 @@ class ImexOptions(StackOptions, Listens):
             if self.channels == 0 and not managed:
                 yield (
                     "channels",
-                    f"Nothing makes IMEX channels on {node.name}: not the boot, and not the workload manager.",
+                    f"Neither the boot nor the workload manager creates IMEX channels on {node.name}.",
                     (
                         "e.g. `channels: 1`; or let the workload manager make them (Slurm: SwitchType "
                         "switch/nvidia_imex)"

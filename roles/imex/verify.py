@@ -25,12 +25,12 @@ def whole(report: Any, declared: tuple[str, ...]) -> str:  # noqa: ANN401 - JSON
     idle = [
         f"{address} is {ready[address]}" for address in declared if ready.get(address, "READY") != "READY"
     ]
-    wrong = [f"{address} is not in it" for address in missing]
-    wrong += [f"{address} is, and is not declared" for address in strange]
+    wrong = [f"{address} is not a member" for address in missing]
+    wrong += [f"{address} is a member but not declared" for address in strange]
     if wrong or idle:
         fail(f"the domain is {report['status']}: {'; '.join([*wrong, *idle])}")
     if report["status"] != "UP":
-        fail(f"the domain is {report['status']}, though every node is READY: look at the connections")
+        fail(f"the domain is {report['status']}, although every node is READY: check the connections")
     return f"UP, {len(declared)} of {len(declared)} nodes READY"
 
 
@@ -55,7 +55,7 @@ def _makes_channels(node: Node, options: ImexOptions) -> bool:
 
 CHECKS = (
     Check("IMEX is installed as locked and held", as_locked, applies=needed),
-    Check("IMEX runs", partial(runs, unit="nvidia-imex.service"), settle_seconds=60, applies=needed),
+    Check("IMEX is running", partial(runs, unit="nvidia-imex.service"), settle_seconds=60, applies=needed),
     Check(
         "the NVLink domain is up with every declared node",
         _domain,

@@ -39,7 +39,7 @@ _SSHD_OWN = {
 
 
 def declared(cluster: Cluster, node: Node, options: IntegrityOptions) -> Declared:
-    """What is meant to be on a node."""
+    """What may be on a node."""
     logins = node.offers(DeclaresLogins)
     login = cluster.ssh.user
     administrators = logins.administrators if logins is not None else ()
@@ -99,7 +99,7 @@ def _drift_line(cluster: Cluster) -> str:
 
 
 def _holds(cluster: Cluster, node: Node) -> frozenset[str]:
-    """Packages that roles hold on the node: those of the lock, and those of roles with versions of their own."""
+    """Packages that roles hold on the node: those of the lock, and those of roles with separate versions."""
     found = {
         name
         for options in node.options.values()

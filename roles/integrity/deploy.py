@@ -1,4 +1,4 @@
-"""Brings a node to what the integrity role declares."""
+"""Applies the integrity role to a node."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from rackwright.roles.integrity.options import IntegrityOptions
 
 @deploy("integrity")
 def integrity(options: IntegrityOptions) -> None:
-    """Everything through which someone could come back is declared, or goes."""
+    """Removes every undeclared way back in."""
     site = site_of()
     right = declared(site.cluster, site.node, options)
-    traces.authorized_keys(name="Remove authorized keys that nothing declares", declared=right)
-    traces.accounts(name="Close accounts that nothing declares", declared=right)
-    traces.group_members(name="Take members that nothing declares out of privileged groups", declared=right)
-    traces.sudo_rules(name="Remove rules of sudo that nothing declares", declared=right)
+    traces.authorized_keys(name="Remove undeclared authorized keys", declared=right)
+    traces.accounts(name="Lock undeclared accounts", declared=right)
+    traces.group_members(name="Remove undeclared members from privileged groups", declared=right)
+    traces.sudo_rules(name="Remove undeclared sudo rules", declared=right)
     traces.sshd_settings(
-        name="Undo settings of sshd that nothing declares",
+        name="Remove undeclared sshd settings",
         declared=right,
         unit=names(site.node.family, "openssh").unit or "",
     )
-    traces.loose_files(name="Take setuid and write bits away that nothing declares", declared=right)
-    traces.holds(name="Release packages that nothing declares as held", declared=right)
+    traces.loose_files(name="Clear undeclared setuid and write bits", declared=right)
+    traces.holds(name="Unhold undeclared packages", declared=right)

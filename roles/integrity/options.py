@@ -1,4 +1,4 @@
-"""Options of the integrity role: what a site has on purpose."""
+"""Options of the integrity role: what a site allows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")
 
 
 class IntegrityOptions(RoleOptions, KeepsUnitFiles):
-    """What may be on a node besides what roles declare; everything else is reported, and removed by apply."""
+    """What a node may have besides what roles declare; anything else is reported, and removed by apply."""
 
     allowed_authorized_keys: dict[str, tuple[str, ...]] = Field(
         default={},

@@ -1,4 +1,4 @@
-"""What the integrity role claims of a node."""
+"""Checks of the integrity role."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _keys(context: Context) -> str:
     _none_of(strange)
     if not right.judges_login_keys:
         raise Undetermined(
-            f"it is not known with which key rackwright logs in as {right.login}; name it under "
+            f"the key with which rackwright logs in as {right.login} is unknown; name it under "
             f"`allowed_authorized_keys`"
         )
     return f"{len(found.keys)} files of keys"
@@ -63,7 +63,7 @@ def _accounts(context: Context) -> str:
     _none_of(strange)
     if closed:
         names = ", ".join(account.name for account in closed)
-        raise Warned(f"{names} has uid 0 and is closed; remove its line from /etc/passwd by hand")
+        raise Warned(f"{names} has uid 0 and is locked; remove its line from /etc/passwd by hand")
     return f"{len(found.accounts)} accounts"
 
 
@@ -114,7 +114,7 @@ CHECKS: tuple[Check, ...] = (
     Check("every authorized key is declared", _keys),
     Check("only declared accounts have root's uid or a system password", _accounts),
     Check("groups that can become root have only declared members", _members),
-    Check("every rule of sudo is declared", _sudo),
+    Check("every sudo rule is declared", _sudo),
     Check("sshd's effective settings are declared", _sshd),
     Check("nothing is setuid or writable by everyone in managed folders", _loose),
     Check("only declared packages are on hold", _holds),

@@ -1,4 +1,4 @@
-"""Brings a node to what the ipmi_exporter role declares."""
+"""Applies the ipmi_exporter role to a node."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def ipmi_exporter(options: IpmiExporterOptions) -> None:
     node = site.node
     if options.reads_own_here(node):
         files.file(
-            name="Load the BMC's driver at boot",
+            name="Load the BMC driver at boot",
             path=texts.MODULES_LOAD,
             content=render("ipmi_exporter/modules-load.conf.j2"),
         )
         settings.setting(
-            name="Load the BMC's driver",
+            name="Load the BMC driver",
             target="module ipmi_devintf",
             read=texts.DRIVER_LOADED,
             want="loaded",
@@ -37,7 +37,7 @@ def ipmi_exporter(options: IpmiExporterOptions) -> None:
     install_exporter(options, texts.arguments(site.cluster, node, options))
     conf = texts.conf_path(options)
     files.file(
-        name="Write what ipmi_exporter reads",
+        name="Write the ipmi_exporter settings",
         path=conf,
         content=texts.conf(node, options, lambda name: site.secret(name).reveal()),
         mode="640",

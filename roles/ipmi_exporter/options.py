@@ -160,7 +160,7 @@ class IpmiExporterOptions(ExporterOptions):
         return tuple(found)
 
     def problems(self, cluster: Cluster) -> Iterable[Problem]:
-        """BMCs of nodes that there are not."""
+        """BMCs of nodes that do not exist."""
         yield from super().problems(cluster)
         for name in self.addresses:
             if name not in cluster.by_name:
@@ -169,11 +169,19 @@ class IpmiExporterOptions(ExporterOptions):
                 return
 
     def warnings(self, cluster: Cluster) -> Iterable[Problem]:
-        """What gives the password away."""
+        """Settings that expose the password."""
         if self.bmcs and self.driver == "LAN":
-            yield "driver", "IPMI 1.5 protects the BMCs' password badly.", "use LAN_2_0 where BMCs know it"
+            yield (
+                "driver",
+                "IPMI 1.5 barely protects the BMCs' password.",
+                "use LAN_2_0 where BMCs support it",
+            )
         if self.bmcs and self.privilege == "admin":
-            yield "privilege", "Reading sensors needs no administrator.", "use `privilege: user`"
+            yield (
+                "privilege",
+                "Reading sensors does not need administrator privilege.",
+                "use `privilege: user`",
+            )
 
 
 def _expanded(text: str) -> tuple[str, ...]:

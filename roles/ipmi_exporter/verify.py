@@ -1,4 +1,4 @@
-"""What the ipmi_exporter role claims of a node."""
+"""Checks of the ipmi_exporter role."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _reads(context: CheckContext[IpmiExporterOptions]) -> str:
     options, node = context.options, context.node
     store = store_of(context.cluster) if options.reads_others(node) else None
     if store is not None and store.missing((options.password,)):
-        raise Undetermined(f"the secrets store has no {options.password}")
+        raise Undetermined(f"the secrets store lacks {options.password}")
     wanted = texts.conf(node, options, lambda name: store.get(name).reveal() if store is not None else "")
     path = holds_secret_text(context, texts.conf_path(options), wanted)
     return has_access(context, path, "640", "root", options.names(node).settings["user"])
@@ -32,8 +32,8 @@ def _own(context: CheckContext[IpmiExporterOptions]) -> str:
     as_rendered(context, {texts.MODULES_LOAD: render("ipmi_exporter/modules-load.conf.j2")})
     if context.output("sh -c %s", f"{texts.DRIVER_LOADED} || echo missing").strip() != "loaded":
         fail("the module ipmi_devintf is not loaded, so there is no /dev/ipmi0")
-    told = context.output(_ASK)
-    for line in told.splitlines():
+    device_id = context.output(_ASK)
+    for line in device_id.splitlines():
         name, _, value = line.partition(":")
         if name.strip() == "Firmware Revision" and value.strip():
             return f"the BMC answers, firmware {value.strip()}"
@@ -61,7 +61,7 @@ def _asks_others(node: Node, options: IpmiExporterOptions) -> bool:
 
 CHECKS = (
     *exporter_checks("ipmi_exporter", texts.arguments, applies=_serves),
-    Check("ipmi_exporter reads what is declared", _reads, applies=_serves),
+    Check("ipmi_exporter has its declared settings", _reads, applies=_serves),
     Check("every declared BMC answers", _others, live=True, settle_seconds=90, applies=_asks_others),
     Check(
         "this node's BMC answers in-band",

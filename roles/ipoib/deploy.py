@@ -1,4 +1,4 @@
-"""Brings a node's IPoIB interfaces to what is declared."""
+"""Applies the ipoib role to a node."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def ipoib(options: IpoibOptions) -> None:
     for path in host.loop(stale):  # type: ignore[no-untyped-call]
         files.absent(name=f"Remove {path}", path=path)
     if site.node.os.network != "networkmanager":
-        units.unit(name="Run systemd-networkd", unit="systemd-networkd.service", disruptive=False)
+        units.unit(name="Start systemd-networkd", unit="systemd-networkd.service", disruptive=False)
     if wanted:
         settings.setting(
             name="Bring up the IPoIB interfaces",

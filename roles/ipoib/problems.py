@@ -58,7 +58,7 @@ def problems(options: IpoibOptions, cluster: Cluster) -> Iterator[Trouble]:
             if mtu > MTU_MAX[one.mode]:
                 yield (
                     f"{place}.mtu",
-                    f"{network} has packets of up to {mtu} bytes, and {one.mode} mode takes {MTU_MAX[one.mode]}.",
+                    f"{network} has an MTU of {mtu}, but {one.mode} mode supports {MTU_MAX[one.mode]}.",
                     "lower the network's `mtu` in the cluster file, e.g. 2044",
                 )
 
@@ -78,7 +78,7 @@ def _network(cluster: Cluster, path: str, name: str, rail: int) -> Iterator[Trou
     elif network is cluster.management:
         yield (
             f"{path}.network",
-            f"{name} is the management network: a change of it could cut the nodes off.",
+            f"{name} is the management network: a change to it could cut the nodes off.",
             "configure it when the nodes are installed, and leave it out here",
         )
 
@@ -142,7 +142,7 @@ def warnings(options: IpoibOptions) -> Iterator[Trouble]:
         if "connected" in (entry.mode, *(child.mode for child in entry.partitions.values())):
             yield (
                 f"interfaces.{name}.mode",
-                "ConnectX-4 and later have datagram mode alone, unless their driver is told otherwise.",
+                "ConnectX-4 and later support only datagram mode by default.",
                 "mode: datagram",
             )
             return

@@ -49,7 +49,7 @@ def mode(path: str) -> str:
 
 
 def of_ours() -> str:
-    """Shell: the paths of files that this role wrote, whatever it declared then."""
+    """Shell: the paths of all files that this role has written."""
     return f"ls -d {UNITS}/{PREFIX}* {KEYFILES}/{KEYFILE}*.nmconnection 2>/dev/null | sort"
 
 

@@ -1,4 +1,4 @@
-"""What the ipoib role claims of a node."""
+"""Checks of the ipoib role."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def _files(context: Context) -> str:
 
 
 def _in_force(context: Context) -> str:
-    said = context.fact(Answer, texts.live(_links(context)), may_be_empty=True)
-    if said is None:
+    differences = context.fact(Answer, texts.live(_links(context)), may_be_empty=True)
+    if differences is None:
         raise Undetermined("the node printed nothing of its IPoIB interfaces")
-    if said != texts.IN_FORCE:
-        fail(said.rstrip("; "))
+    if differences != texts.IN_FORCE:
+        fail(differences.rstrip("; "))
     return ", ".join(f"{link.name}: {link.mode}, {link.mtu}" for link in _links(context))
 
 
@@ -54,9 +54,9 @@ def _up(context: Context) -> str:
 
 
 CHECKS = (
-    Check("the files of IPoIB interfaces are as declared", _files, needs=_NEEDS),
+    Check("IPoIB configuration files are as declared", _files, needs=_NEEDS),
     Check(
-        "modes, MTUs, partitions and addresses of IPoIB interfaces are in force",
+        "IPoIB interfaces have their declared modes, MTUs, partitions and addresses",
         _in_force,
         needs=_NEEDS,
         settle_seconds=30,

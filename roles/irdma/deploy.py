@@ -1,4 +1,4 @@
-"""Brings a node to what the irdma role declares."""
+"""Applies the irdma role to a node."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def irdma(options: IrdmaOptions) -> None:
     if not has(site.node.platform, Capability.HARDWARE):
         return
     units.unit(
-        name="Set the protocol of ports at boot", unit=paths.UNIT, restart_on=(paths.PROGRAM, paths.UNIT_PATH)
+        name="Set the port protocol at boot", unit=paths.UNIT, restart_on=(paths.PROGRAM, paths.UNIT_PATH)
     )
     settings.setting(
-        name="Set the protocol of ports",
+        name="Set the port protocol",
         target="iWARP or RoCE v2 of Intel's ports",
         read=texts.read(ports),
         want=texts.wanted(ports),

@@ -1,4 +1,4 @@
-"""What the irdma role writes, and the shell with which it reads: shared by the deploy and its checks."""
+"""Files of the irdma role, and the shell with which it reads: shared by the deploy and its checks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the irdma role claims of a node: the protocol that each port speaks, by devlink and by its RDMA device."""
+"""Checks of the irdma role: the protocol that each port speaks, by devlink and by its RDMA device."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _protocol(context: CheckContext[IrdmaOptions]) -> str:
     if unknown := [port.pci for port in ports if port.pci not in found]:
         raise Undetermined(f"devlink does not show {', '.join(unknown)}")
     wrong = [
-        f"{port.hca.name} ({port.pci}) speaks {found[port.pci]}, not {port.protocol}"
+        f"{port.hca.name} ({port.pci}) uses {found[port.pci]}, not {port.protocol}"
         for port in ports
         if found[port.pci] != port.protocol
     ]
@@ -55,10 +55,10 @@ def _devices(context: CheckContext[IrdmaOptions]) -> str:
 
 _HARDWARE = frozenset({Capability.HARDWARE})
 CHECKS: tuple[Check, ...] = (
-    Check("the protocol of Intel's ports is set at every boot", _at_boot, needs=_HARDWARE),
-    Check("each port of Intel's speaks what its network is", _protocol, needs=_HARDWARE),
+    Check("the protocol of Intel ports is set at every boot", _at_boot, needs=_HARDWARE),
+    Check("each Intel port uses its network's protocol", _protocol, needs=_HARDWARE),
     Check(
-        "each RDMA device of Intel's is of its network's protocol",
+        "each Intel RDMA device uses its network's protocol",
         _devices,
         needs=_HARDWARE,
         settle_seconds=20,

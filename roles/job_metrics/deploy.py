@@ -1,4 +1,4 @@
-"""Brings a node to what the job_metrics role declares."""
+"""Applies the job_metrics role to a node."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def job_metrics(options: JobMetricsOptions) -> None:
     """The program for users, and the server beside Prometheus."""
     site = site_of()
     for path in host.loop(texts.FOLDERS):  # type: ignore[no-untyped-call]
-        files.directory(name=f"Make {path}", path=path)
+        files.directory(name=f"Create {path}", path=path)
     client = texts.client_files(site.cluster, site.node, options)
     for path, text in host.loop(client.items()):  # type: ignore[no-untyped-call]
         files.file(name=f"Write {path}", path=path, content=text, mode="755" if path == CLIENT else "644")
@@ -29,5 +29,5 @@ def job_metrics(options: JobMetricsOptions) -> None:
         files.file(name=f"Write {path}", path=path, content=text)
     chains = [one.chain for one in options.certificates(site.cluster, site.node)]
     units.unit(
-        name="Run the server of jobs' metrics", unit=UNIT, restart_on=(*server, *chains), disruptive=False
+        name="Start the job metrics server", unit=UNIT, restart_on=(*server, *chains), disruptive=False
     )

@@ -72,10 +72,10 @@ class JobMetricsOptions(RoleOptions, Listens, NeedsCertificates, WritesUnitFiles
         return f"{scheme}://{cluster.management_address(server)}:{self.port}"
 
     def problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
-        """No Prometheus; users whom nothing can prove to be who they say."""
+        """No Prometheus; users whose identity nothing proves."""
         if self.server(cluster) is None:
-            yield "", "No Prometheus is declared that has metrics of jobs.", "add the role `prometheus: {}`"
+            yield "", "No Prometheus is declared to hold job metrics.", "add the role `prometheus: {}`"
         for node in cluster.running("job_metrics", self):
             if node.offers(ProvesUsers) is None:
-                yield "", f"{node.name} has no MUNGE, which says who asks.", "add the role `munge: {}`"
+                yield "", f"{node.name} has no MUNGE, which authenticates users.", "add the role `munge: {}`"
                 return

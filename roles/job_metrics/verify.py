@@ -1,4 +1,4 @@
-"""What the job_metrics role claims of a node."""
+"""Checks of the job_metrics role."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def _files(context: CheckContext[JobMetricsOptions]) -> str:
 def _answers(context: CheckContext[JobMetricsOptions]) -> str:
     """Root's own credential is good here, the server decodes it, and Prometheus answers the server."""
     result = context.host.run(f"timeout 60 {CLIENT} 1")
-    said = printable(result.stderr.strip() or result.stdout.strip(), 200)
-    if result.rc in (124, 126, 127) or (result.rc == 0 and not said):
-        raise Undetermined(f"`{CLIENT} 1` exited {result.rc}: {said or 'no message'}")
+    message = printable(result.stderr.strip() or result.stdout.strip(), 200)
+    if result.rc in (124, 126, 127) or (result.rc == 0 and not message):
+        raise Undetermined(f"`{CLIENT} 1` exited {result.rc}: {message or 'no message'}")
     if result.rc != 0 and not result.stderr.startswith(_NO_JOB):
-        fail(said or f"`{CLIENT} 1` exited {result.rc} without a message")
+        fail(message or f"`{CLIENT} 1` exited {result.rc} without a message")
     return "asked for job 1 as root"
 
 
@@ -47,14 +47,14 @@ def _serves(node: Node, options: JobMetricsOptions) -> bool:
 
 
 CHECKS = (
-    Check("the programs of jobs' metrics are as declared", _files),
-    Check("the server of jobs' metrics runs", partial(runs, unit=UNIT), applies=_serves, settle_seconds=20),
+    Check("the job metrics programs are as declared", _files),
+    Check("the job metrics server is running", partial(runs, unit=UNIT), applies=_serves, settle_seconds=20),
     Check(
-        "jobs' metrics are refused without a credential",
+        "job metrics are refused without a credential",
         _refuses,
         applies=_serves,
         live=True,
         settle_seconds=20,
     ),
-    Check("a user of this node can ask for jobs' metrics", _answers, live=True, settle_seconds=40),
+    Check("users of this node can query job metrics", _answers, live=True, settle_seconds=40),
 )

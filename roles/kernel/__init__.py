@@ -1,4 +1,4 @@
-"""kernel: which kernel runs, how it is started, and what its modules and PCIe bridges do.
+"""kernel: the running kernel, its arguments, its modules and PCIe bridges.
 
 The lock decides the version where there is one (docs/lock.md); this role installs it, holds it and makes
 it the one that boots. Three decisions. Nothing is rebooted here: what only a reboot brings is in the plan

@@ -11,7 +11,7 @@ from rackwright.model.platforms import Capability, has
 from rackwright.roles.kernel.options import KernelOptions
 from rackwright.roles.kernel.pages import at_boot
 
-NONE = "none of ours"
+NONE = "no managed arguments"
 """What the shell prints where nothing is declared, and nothing is there that should not be."""
 
 
@@ -49,13 +49,13 @@ def read(source: str, arguments: Sequence[str], remove: Sequence[str], left: str
     return (
         f"line=$({source}) && set -f\n"
         f'last() {{ found=; for one in $line; do case $one in "$1" | "$1"=*) found=$one ;; esac; done; }}\n'
-        f"said=$(\n"
+        f"found_all=$(\n"
         f"for want in {' '.join(map(quote, arguments))}; do "
         'last "${want%%=*}"; [ "$found" != "$want" ] || echo "$want"; done\n'
         f"for name in {' '.join(map(quote, remove))}; do "
         'last "$name"; [ -z "$found" ] || echo "unwanted: $found"; done\n'
         f"{left}\n)\n"
-        f'[ -n "$line" ] && echo ${{said:-{NONE}}}'
+        f'[ -n "$line" ] && echo ${{found_all:-{NONE}}}'
     )
 
 

@@ -1,4 +1,4 @@
-"""Brings a node to what the kernel role declares, as far as its platform has it."""
+"""Applies the kernel role to a node, as far as its platform has it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def kernel(options: KernelOptions) -> None:
     if boots and texts.sets_modprobe(options.modules):
         # before any package: a kernel package builds an initramfs, which reads it
         files.file(
-            name="Write what modprobe reads",
+            name="Write the modprobe settings",
             path=texts.MODPROBE,
             content=modules.modprobe(options.modules),
         )
@@ -58,8 +58,8 @@ def _initramfs(node: Node, wanted: Modules, chosen: KernelPackages | None) -> No
         )
         return
     settings.setting(
-        name="Take the modules' settings out of modprobe and the initramfs",
-        target="modprobe settings that nothing declares",
+        name="Remove the module settings from modprobe and the initramfs",
+        target="undeclared modprobe settings",
         read=f"[ -e {texts.MODPROBE} ] || echo none",
         want="none",
         write=f": >{texts.MODPROBE} && {rebuild} && rm -f {texts.MODPROBE}",
@@ -74,7 +74,7 @@ def _boot(site: Site, options: KernelOptions, chosen: KernelPackages | None) -> 
     if chosen is not None:
         read, write = node.family.boots(chosen.release)
         settings.setting(
-            name="Boot the declared kernel",
+            name="Set the declared kernel for the next boot",
             target="kernel that boots",
             read=read,
             want=chosen.release,
@@ -85,7 +85,7 @@ def _boot(site: Site, options: KernelOptions, chosen: KernelPackages | None) -> 
         )
     if declared or options.remove or node.family.grub_folder is None:
         settings.setting(
-            name="Give the next boot its arguments",
+            name="Set the kernel arguments for the next boot",
             target="kernel arguments of the next boot",
             read=arguments.read(
                 node.family.next_arguments, declared, options.remove, node.family.arguments_left(declared)
@@ -105,21 +105,21 @@ def _boot(site: Site, options: KernelOptions, chosen: KernelPackages | None) -> 
 def _grub(
     folder: str, declared: tuple[str, ...], options: KernelOptions, chosen: KernelPackages | None
 ) -> None:
-    """One file with all that is ours, or none; the files of earlier versions go with it."""
+    """One file with all of rackwright's settings, or none; removes the files of earlier versions."""
     if not (declared or options.remove or chosen):
         ours = " ".join((texts.grub(folder), *texts.earlier(folder)))
         settings.setting(
-            name="Take our settings out of GRUB's menu",
-            target="our settings in GRUB's menu",
+            name="Remove rackwright's settings from the GRUB menu",
+            target="rackwright's settings in GRUB's menu",
             read=f"ls {ours} 2>/dev/null | grep -q . || echo none",
             want="none",
             write=f": >{texts.grub(folder)} && rm -f {' '.join(texts.earlier(folder))} && update-grub "
             f"&& rm -f {texts.grub(folder)}",
         )
         return
-    files.directory(name="Create the folder of GRUB's settings", path=folder)
+    files.directory(name="Create the folder for GRUB settings", path=folder)
     files.file(
-        name="Write what GRUB boots, and with which arguments",
+        name="Write GRUB's default kernel and arguments",
         path=texts.grub(folder),
         content=render(
             "kernel/grub.cfg.j2",
@@ -135,7 +135,7 @@ def _grub(
 def _huge_pages(options: KernelOptions) -> None:
     counts = pages.while_running(options.hugepages)
     if not counts:
-        files.absent(name="Reserve no huge pages at boot", path=texts.TMPFILES)
+        files.absent(name="Stop reserving huge pages at boot", path=texts.TMPFILES)
         return
     files.file(
         name="Reserve huge pages at boot",
@@ -144,7 +144,7 @@ def _huge_pages(options: KernelOptions) -> None:
     )
     for path, count in host.loop(counts.items()):  # type: ignore[no-untyped-call]
         settings.setting(
-            name=f"Reserve the pages of {path.split('/')[-2]}",
+            name=f"Reserve pages of {path.split('/')[-2]}",
             target=f"huge pages, {path.split('/')[-2]}",
             read=f"cat {path}",
             want=str(count),
@@ -155,12 +155,12 @@ def _huge_pages(options: KernelOptions) -> None:
 def _modules(wanted: Modules) -> None:
     if wanted.load:
         files.file(
-            name="Name the modules to load at boot",
+            name="Write the list of modules to load at boot",
             path=texts.MODULES_LOAD,
             content=render("kernel/modules-load.conf.j2", modules=wanted.load),
         )
     else:
-        files.absent(name="Load no modules of ours at boot", path=texts.MODULES_LOAD)
+        files.absent(name="Remove the list of modules to load at boot", path=texts.MODULES_LOAD)
     for module in host.loop(wanted.load):  # type: ignore[no-untyped-call]
         settings.setting(
             name=f"Load {module}",
@@ -196,7 +196,7 @@ def _acs(off: bool) -> None:
         return
     packages.installed(name="Install setpci", packages=("pciutils",))
     files.file(
-        name="Write what turns ACS off",
+        name="Write the script that disables ACS",
         path=texts.ACS,
         content=render("kernel/acs-off.sh.j2"),
         mode="755",
@@ -204,7 +204,7 @@ def _acs(off: bool) -> None:
     )
     files.file(name="Write the ACS unit", path=unit, content=render("kernel/acs-off.service.j2"))
     units.unit(
-        name="Turn ACS off, now and at boot",
+        name="Disable ACS now and at boot",
         unit=texts.ACS_UNIT,
         restart_on=(texts.ACS,),
         disruptive=False,

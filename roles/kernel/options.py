@@ -76,7 +76,7 @@ def _text(value: object) -> object:
 
 
 class KernelOptions(RoleOptions, DeclaresKernel, HoldsPackages):
-    """Which kernel runs, how it is started, and what its modules and PCIe bridges do."""
+    """The running kernel, its arguments, its modules and PCIe bridges."""
 
     release: KernelRelease | None = Field(
         default=None,
@@ -88,7 +88,7 @@ class KernelOptions(RoleOptions, DeclaresKernel, HoldsPackages):
         default=None,
         pattern=r"^[0-9][A-Za-z0-9.+:~_-]{0,99}$",
         description="Version of the release's packages, e.g. `6.8.0-139.139`. None: that in the release's name (EL), "
-        "or in our table of kernels.",
+        "or in rackwright's table of kernels.",
     )
     packages: tuple[PackageName, ...] = Field(
         default=(),
@@ -126,7 +126,7 @@ class KernelOptions(RoleOptions, DeclaresKernel, HoldsPackages):
         description="Further arguments of the command line, e.g. `{nvme_core.multipath: N, nosoftlockup: true}`.",
     )
     remove: tuple[ArgumentName, ...] = Field(
-        default=(), description="Arguments that are taken out of it, whatever their value, e.g. `quiet`."
+        default=(), description="Arguments removed from the command line at any value, e.g. `quiet`."
     )
     modules: Modules = Modules()
 
@@ -135,9 +135,11 @@ class KernelOptions(RoleOptions, DeclaresKernel, HoldsPackages):
     def _are_free(cls, given: Iterable[str]) -> Iterable[str]:
         for name in given:
             if name in _OWNED:
-                raise mistake(f"`{name}` has a key of its own.", f"declare it as `{_OWNED[name]}`")
+                raise mistake(f"`{name}` has a separate option.", f"declare it as `{_OWNED[name]}`")
             if name in _OF_BOOT_LOADER:
-                raise mistake(f"`{name}` is the boot loader's: without the right one the node does not boot.")
+                raise mistake(
+                    f"`{name}` is set by the boot loader: the wrong value keeps the node from booting."
+                )
         return given
 
     @field_validator("remove")
@@ -266,7 +268,7 @@ class KernelOptions(RoleOptions, DeclaresKernel, HoldsPackages):
             yield (
                 "mitigations",
                 "Without mitigations a user's process can read the memory of the kernel and of other users.",
-                "keep `default`, unless everybody who can start a process there may read all of it",
+                "keep `default`, unless everyone who can start a process there may read all of it",
             )
         reserved = pages.reserved_mib(self.hugepages)
         for node in cluster.running("kernel", self):

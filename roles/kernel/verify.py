@@ -1,4 +1,4 @@
-"""What the kernel role claims of a node, from its live state and what its next boot will have."""
+"""Checks of the kernel role, from its live state and what its next boot will have."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _held(context: Context) -> str:
 def _runs(context: Context) -> str:
     chosen, found = _chosen(context), context.output("uname -r").strip()
     if found != chosen.release:
-        fail(f"{found} runs, declared is {chosen.release}: {_REBOOT}")
+        fail(f"the running kernel is {found}, not {chosen.release}: {_REBOOT}")
     return found
 
 
@@ -53,7 +53,7 @@ def _compare(context: Context, line: str, what: str, otherwise: str) -> str:
     declared, remove = arguments.declared(context.node, context.options), context.options.remove
     missing, unwanted = arguments.differences(line, declared, remove)
     wrong = [f"lacks {' '.join(missing)}"] if missing else []
-    wrong += [f"has {' '.join(unwanted)}, which is to be removed"] if unwanted else []
+    wrong += [f"has {' '.join(unwanted)}, which must not be set"] if unwanted else []
     if wrong:
         fail(f"{what} {' and '.join(wrong)}: {otherwise}")
     return " ".join((*declared, *(f"no {name}" for name in remove)))
@@ -105,7 +105,7 @@ def _kept_out(context: Context) -> str:
         fail(f"loaded: {', '.join(loaded)}: {_REBOOT}")
     for module in blacklist:
         if context.fact(Answer, modules.kept_out_read(module)) == "loaded":
-            fail(f"{module} is part of this kernel, and no setting of modprobe keeps it out")
+            fail(f"{module} is built into this kernel: modprobe cannot blacklist it")
     read = context.output("modprobe --showconfig").splitlines()
     lines = {modules.canonical(line.strip()) for line in read}
     for module in blacklist:
@@ -165,20 +165,20 @@ def _mitigations(context: Context) -> str:
         # those of firmware and of hardware stay; these two are software alone
         still = [n for n in ("meltdown", "spectre_v2") if found.get(n, "").startswith("Mitigation")]
         if still:
-            fail(f"{', '.join(still)} are mitigated, and `mitigations` is off: {_REBOOT}")
+            fail(f"{', '.join(still)} are mitigated, but `mitigations` is off: {_REBOOT}")
         return f"off; vulnerable: {', '.join(exposed) or 'none'}"
     if context.options.mitigations == "auto,nosmt":
         smt = [name for name, state in found.items() if "SMT vulnerable" in state]
         if smt:
-            fail(f"SMT leaves {', '.join(smt)} open, and `mitigations` is auto,nosmt: {_REBOOT}")
+            fail(f"SMT leaves {', '.join(smt)} open, but `mitigations` is auto,nosmt: {_REBOOT}")
     if "mitigations=off" in context.output("cat /proc/cmdline").split():
         fail("the kernel was started with mitigations=off, which is not declared")
     if exposed:
-        raise Warned(f"the kernel has no mitigation for {', '.join(exposed)}: look for newer microcode")
+        raise Warned(f"the kernel has no mitigation for {', '.join(exposed)}: install newer microcode")
     return f"{len(found)} vulnerabilities, none of them open"
 
 
-def _says_something(node: Node, options: KernelOptions) -> bool:
+def _declares_arguments(node: Node, options: KernelOptions) -> bool:
     return bool(arguments.declared(node, options) or options.remove)
 
 
@@ -195,12 +195,15 @@ _MODULES = frozenset({Capability.KERNEL_MODULES})
 _HARDWARE = frozenset({Capability.HARDWARE})
 CHECKS = (
     Check("the declared kernel is installed and held", _held),
-    Check("the declared kernel runs", _runs, needs=_KERNEL),
+    Check("the running kernel is the declared one", _runs, needs=_KERNEL),
     Check("the declared kernel boots by default", _boots, needs=_KERNEL),
     Check(
-        "the kernel runs with the declared arguments", _command_line, needs=_KERNEL, applies=_says_something
+        "the running kernel has the declared arguments",
+        _command_line,
+        needs=_KERNEL,
+        applies=_declares_arguments,
     ),
-    Check("the next boot has the declared arguments", _next_boot, needs=_KERNEL, applies=_says_something),
+    Check("the next boot has the declared arguments", _next_boot, needs=_KERNEL, applies=_declares_arguments),
     Check(
         "the declared huge pages are reserved",
         _huge_pages,
@@ -214,27 +217,27 @@ CHECKS = (
         applies=lambda node, options: bool(options.modules.load),
     ),
     Check(
-        "blacklisted modules are kept out",
+        "blacklisted modules are not loaded",
         _kept_out,
         needs=_MODULES,
         applies=lambda node, options: bool(options.modules.blacklist),
     ),
     Check(
-        "modules run with the declared parameters",
+        "loaded modules have the declared parameters",
         _parameters,
         needs=_MODULES,
         applies=lambda node, options: bool(options.modules.options),
     ),
-    Check("the IOMMU passes through", _identity, needs=_HARDWARE, applies=arguments.passes_through),
+    Check("the IOMMU is in passthrough mode", _identity, needs=_HARDWARE, applies=arguments.passes_through),
     Check(
-        "ACS is turned off at every boot",
+        "ACS is disabled at every boot",
         partial(starts_at_boot, unit=texts.ACS_UNIT, why="bridges redirect peers after a reboot"),
         needs=_HARDWARE,
         applies=_acs_off,
     ),
-    Check("no PCI bridge redirects peers", _acs, needs=_HARDWARE, applies=_acs_off),
+    Check("no PCI bridge redirects peer-to-peer traffic", _acs, needs=_HARDWARE, applies=_acs_off),
     Check(
-        "pages have the declared size",
+        "the kernel has the declared page size",
         _page_size,
         needs=_KERNEL,
         applies=lambda node, options: options.page_size is not None,

@@ -1,4 +1,4 @@
-"""Brings a node to what the lldp role declares."""
+"""Applies the lldp role to a node."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from rackwright.roles.lldp.options import LldpOptions
 
 @deploy("lldp")
 def lldp(options: LldpOptions) -> None:
-    """lldpd with its settings; firmware that would take its frames is turned off first."""
+    """lldpd with its settings; firmware agents that would consume its frames are disabled first."""
     site = site_of()
     packages.installed(name="Install lldpd", packages=names(site.node.family, "lldpd").packages)
     if options.firmware_agent == "off" and has(site.node.platform, Capability.HARDWARE):
         settings.setting(
-            name="Turn off LLDP in the firmware of NICs",
+            name="Disable LLDP in NIC firmware",
             target="LLDP agents in firmware",
             read=texts.AGENTS_ON,
             want="off",
             write=texts.AGENTS_OFF,
             disruptive=True,  # i40e resets the port
         )
-    files.directory(name="Make the folder of lldpd's settings", path="/etc/lldpd.d")
+    files.directory(name="Create the folder for lldpd settings", path="/etc/lldpd.d")
     files.file(
         name="Write lldpd's settings",
         path=texts.SETTINGS,
         content=texts.settings(site.cluster, site.node, options),
     )
-    units.unit(name="Run lldpd", unit=texts.UNIT, restart_on=(texts.SETTINGS,), disruptive=False)
+    units.unit(name="Start lldpd", unit=texts.UNIT, restart_on=(texts.SETTINGS,), disruptive=False)

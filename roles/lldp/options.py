@@ -54,7 +54,7 @@ class LldpOptions(RoleOptions):
                 if node.address_on(name) is not None and not _interfaces_of(node, cluster, name):
                     yield (
                         path,
-                        f"No role names the interface of {name} on {node.name}.",
+                        f"No role declares the interface of {name} on {node.name}.",
                         "declare it in `roles.network.networks`, or leave `networks` out",
                     )
                     break

@@ -1,4 +1,4 @@
-"""What the lldp role writes, and the shell with which it reads: shared by the deploy and its checks."""
+"""Files of the lldp role, and the shell with which it reads: shared by the deploy and its checks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the lldp role claims of a node: the daemon, its settings, and a neighbour on each cabled port."""
+"""Checks of the lldp role: the daemon, its settings, and a neighbour on each cabled port."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _agents(context: CheckContext[LldpOptions]) -> str:
     if not found:
         raise Undetermined("the node printed nothing about its firmware's LLDP agents")
     if found != "off":
-        fail(f"the firmware of {', '.join(found.split())} takes LLDP frames: its agent is on")
+        fail(f"the firmware of {', '.join(found.split())} consumes LLDP frames: its agent is on")
     return "no firmware agent is on"
 
 
@@ -71,7 +71,7 @@ def _neighbours(context: CheckContext[LldpOptions]) -> str:
     if silent:
         fail("; ".join(f"{port} ({port.interface}): no neighbour, not {port.leaf}" for port in silent))
     if unnamed := [str(port) for port in ports if port.interface is None]:
-        raise Undetermined(f"no role names the interface of {', '.join(unnamed)}: see `roles.network`")
+        raise Undetermined(f"no role declares the interface of {', '.join(unnamed)}: see `roles.network`")
     if not ports:
         named = "; ".join(f"{port}: {' and '.join(ends)}" for port, ends in sorted(seen.items()))
         return f"no cable is declared; {named or 'no neighbour'}"
@@ -79,10 +79,10 @@ def _neighbours(context: CheckContext[LldpOptions]) -> str:
 
 
 CHECKS = (
-    Check("lldpd runs and starts at boot", partial(runs, unit=texts.UNIT)),
+    Check("lldpd is running and enabled at boot", partial(runs, unit=texts.UNIT)),
     Check("lldpd has its declared settings", _settings, settle_seconds=10),
     Check(
-        "no firmware takes LLDP frames",
+        "no NIC firmware consumes LLDP frames",
         _agents,
         needs=frozenset({Capability.HARDWARE}),
         applies=lambda node, options: options.firmware_agent == "off",

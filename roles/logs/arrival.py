@@ -32,7 +32,7 @@ def arrive(cluster: Cluster, newest: Mapping[str, float | None], now: float, pla
     if late:
         worst = max(late, key=lambda name: late[name])
         wrong.append(
-            f"lines of {fold(late)} do not arrive: the newest of {worst} is {minutes(late[worst])} old"
+            f"logs of {fold(late)} do not arrive: the newest line of {worst} is {minutes(late[worst])} old"
         )
     if wrong:
         fail("; ".join(wrong))
@@ -45,7 +45,7 @@ def minutes(seconds: float) -> str:
 
 
 def refuses_strangers(context: CheckContext[LogsOptions], url: str) -> str:
-    """Who shows no certificate gets no answer there."""
+    """Clients without a certificate get no answer."""
     result = context.host.run(_CURL, paths.CA, url)
     code = str(result.stdout).strip()
     if code not in ("", "000"):
@@ -53,7 +53,7 @@ def refuses_strangers(context: CheckContext[LogsOptions], url: str) -> str:
     if result.rc == _REFUSED:
         fail(f"nothing answers at {url}")
     if result.rc == _UNTRUSTED:
-        fail(f"{url} has a certificate that is not of the site's CA: no node sends to it")
+        fail(f"{url} has a certificate that the site CA did not issue: no node sends to it")
     if result.rc not in _CLOSED:
         raise Undetermined(f"curl of {url} exited {result.rc}: {last_line(str(result.stderr))}")
     return f"{url} closes a connection without a certificate"

@@ -1,4 +1,4 @@
-"""Brings a node to what the logs role declares."""
+"""Applies the logs role to a node."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _OF_SERVER = (paths.SOCKET, paths.GATE_UNIT, paths.RECEIVER_UNIT, paths.KEEPER_T
 def logs(options: LogsOptions) -> None:
     """What a node sends with; on the server, where lines are kept."""
     site = site_of()
-    files.directory(name="Make the folder of logs", path=paths.FOLDER)
+    files.directory(name="Create the folder for logs", path=paths.FOLDER)
     _write(texts.mark_files())
     units.unit(
-        name="Mark the time in the journal",
+        name="Start time marks in the journal",
         unit=paths.MARK_TIMER,
         restart_on=(f"{paths.UNITS}/{paths.MARK_TIMER}",),
         disruptive=False,
@@ -66,15 +66,15 @@ def _central_journal(site: Site, options: LogsOptions) -> None:
 
 def _write(contents: Mapping[str, str], mode: str = "644") -> None:
     for path, content in host.loop(contents.items()):  # type: ignore[no-untyped-call]
-        files.directory(name=f"Make the folder of {path}", path=str(PurePosixPath(path).parent))
+        files.directory(name=f"Create the folder for {path}", path=str(PurePosixPath(path).parent))
         files.file(name=f"Write {path}", path=path, content=content, mode=mode)
 
 
 def _leave(unit: str) -> None:
-    """A unit of others that the role has used before, for another store: only where our settings of it tell."""
+    """A packaged unit that the role used for another store, recognised by rackwright's drop-in."""
     drop_in = paths.drop_in(unit)
     settings.setting(
-        name=f"Leave {unit} alone",
+        name=f"Stop using {unit}",
         target=f"{unit} as the role logs had it",
         read=f"test -e {drop_in} && echo there || echo gone",
         want="gone",
@@ -83,9 +83,9 @@ def _leave(unit: str) -> None:
 
 
 def _run_none(*unwanted: str) -> None:
-    """Our own units of another store, or of the server where this node was it."""
+    """Rackwright's units for another store, or for the server where this node was it."""
     for unit in host.loop(unwanted):  # type: ignore[no-untyped-call]
-        units.unit(name=f"Run no {unit}", unit=unit, running=False, enabled=False, disruptive=False)
+        units.unit(name=f"Stop {unit}", unit=unit, running=False, enabled=False, disruptive=False)
 
 
 def _trust(site: Site) -> None:
@@ -96,26 +96,26 @@ def _trust(site: Site) -> None:
     text = texts.OFFLINE
     if not site.offline:
         text = pem(ca.issuer(site.cluster, site.secret(ca.key_secret).reveal()).certificate)
-    files.file(name="Write who may send lines", path=paths.CA, content=text, sensitive=True)
+    files.file(name="Write the list of nodes that may send logs", path=paths.CA, content=text, sensitive=True)
 
 
 def _receive(site: Site, options: LogsOptions, store: JournalStore) -> None:
     _write(texts.programs(), mode="755")
     _write(texts.server_files(site.cluster, site.node, store))
     units.unit(
-        name="Receive lines",
+        name="Start receiving logs",
         unit=paths.RECEIVER_UNIT,
         restart_on=(paths.REMOTE_CONF, f"{paths.UNITS}/{paths.RECEIVER_UNIT}"),
         disruptive=False,
     )
     units.unit(
-        name="Wait for lines of all nodes",
+        name="Start the log receiver",
         unit=paths.SOCKET,
         restart_on=(f"{paths.UNITS}/{paths.SOCKET}",),
         disruptive=False,
     )
     units.unit(
-        name="Admit only the nodes of the cluster",
+        name="Start the log gate",
         unit=paths.GATE_UNIT,
         running=None,  # the socket starts it
         enabled=None,
@@ -129,10 +129,10 @@ def _receive(site: Site, options: LogsOptions, store: JournalStore) -> None:
         disruptive=False,
     )
     for path in host.loop((paths.AUDIT, keeper.STATE)):  # type: ignore[no-untyped-call]
-        files.directory(name=f"Make {path}", path=path, mode="700")
+        files.directory(name=f"Create {path}", path=path, mode="700")
     _write(texts.keeper_files(site.cluster, options, store))
     units.unit(
-        name="Keep the central journal on a timer",
+        name="Start the timer that limits the central journal",
         unit=paths.KEEPER_TIMER,
         restart_on=(f"{paths.UNITS}/{paths.KEEPER_TIMER}",),
         disruptive=False,
@@ -143,7 +143,7 @@ def _send(site: Site, options: LogsOptions) -> None:
     written = texts.sender_files(site.cluster, options)
     _write(written)
     units.unit(
-        name="Send the journal",
+        name="Start sending the journal",
         unit=paths.UPLOAD,
         restart_on=(*written, paths.CA, paths.SENDER_CHAIN),
         disruptive=False,
@@ -171,7 +171,7 @@ def _loki(site: Site, options: LogsOptions) -> None:
     if options.is_server(node):
         loki = names(node.family, "loki")
         user = loki.settings["user"]
-        files.directory(name="Make the folder of Loki", path=store.folder, mode="750", owner=user, group=user)
+        files.directory(name="Create Loki's folder", path=store.folder, mode="750", owner=user, group=user)
         files.file(
             name="Write Loki's settings",
             path=loki.paths["conf"],
@@ -181,7 +181,7 @@ def _loki(site: Site, options: LogsOptions) -> None:
         drop_in = paths.drop_in(paths.LOKI_UNIT)
         _write({drop_in: loki_texts.loki_unit()})
         units.unit(
-            name="Run Loki",
+            name="Start Loki",
             unit=paths.LOKI_UNIT,
             restart_on=(loki.paths["conf"], drop_in, paths.CA, paths.SERVER_CHAIN),
             disruptive=False,
@@ -197,13 +197,13 @@ def _alloy(site: Site, options: LogsOptions) -> None:
     conf, drop_in = names(node.family, "alloy").paths["conf"], paths.drop_in(paths.ALLOY_UNIT)
     _write({drop_in: loki_texts.alloy_unit()})
     files.file(
-        name="Write how lines are sent",
+        name="Write the log sender's settings",
         path=conf,
         content=loki_texts.alloy_config(site.cluster, node, options),
         validate="alloy fmt %s >/dev/null",
     )
     units.unit(
-        name="Send the journal with Alloy",
+        name="Start sending the journal with Alloy",
         unit=paths.ALLOY_UNIT,
         restart_on=(conf, drop_in, paths.CA, paths.SENDER_CHAIN),
         disruptive=False,
@@ -223,7 +223,7 @@ def _elastic(site: Site, options: LogsOptions) -> None:
     conf, drop_in = names(node.family, "filebeat").paths["conf"], paths.drop_in(paths.FILEBEAT_UNIT)
     _write({drop_in: search_texts.filebeat_unit()})
     files.file(
-        name="Write how lines are sent",
+        name="Write the log sender's settings",
         path=conf,
         content=search_texts.filebeat_yml(node, store, lambda name: site.secret(name).reveal()),
         mode="600",
@@ -231,7 +231,7 @@ def _elastic(site: Site, options: LogsOptions) -> None:
         validate="filebeat test config -c %s >/dev/null",
     )
     units.unit(
-        name="Send the journal with Filebeat",
+        name="Start sending the journal with Filebeat",
         unit=paths.FILEBEAT_UNIT,
         restart_on=(conf, drop_in),
         disruptive=False,
@@ -245,16 +245,18 @@ def _opensearch(site: Site, options: LogsOptions) -> None:
         _run_none(paths.RSYSLOG_UNIT)
         return
     packages.installed(
-        name="Install rsyslog's output to OpenSearch",
+        name="Install the OpenSearch output of rsyslog",
         packages=names(node.family, "rsyslog-elasticsearch").packages,
         start_daemons=False,
     )
     _set_up_search(site, options, store)
     unit = f"{paths.UNITS}/{paths.RSYSLOG_UNIT}"
     _write({unit: search_texts.rsyslog_unit(node)})
-    files.directory(name="Make the folder of rsyslog's queue", path=search_texts.RSYSLOG_FOLDER, mode="700")
+    files.directory(
+        name="Create the folder for rsyslog's queue", path=search_texts.RSYSLOG_FOLDER, mode="700"
+    )
     files.file(
-        name="Write how lines are sent",
+        name="Write the log sender's settings",
         path=paths.RSYSLOG_CONF,
         content=search_texts.rsyslog_conf(node, store, lambda name: site.secret(name).reveal()),
         mode="600",
@@ -262,7 +264,7 @@ def _opensearch(site: Site, options: LogsOptions) -> None:
         validate="rsyslogd -N1 -f %s",
     )
     units.unit(
-        name="Send the journal with rsyslog",
+        name="Start sending the journal with rsyslog",
         unit=paths.RSYSLOG_UNIT,
         restart_on=(paths.RSYSLOG_CONF, unit),
         disruptive=False,
@@ -275,7 +277,7 @@ def _set_up_search(site: Site, options: LogsOptions, store: SearchStore) -> None
         return
     _write({paths.SEARCH_PROGRAM: search_texts.objects_program()}, mode="755")
     files.file(
-        name="Write as whom the search cluster is set up",
+        name="Write the login that sets up the search cluster",
         path=paths.SEARCH_LOGIN,
         content=search_texts.login(store, lambda name: site.secret(name).reveal()),
         mode="600",

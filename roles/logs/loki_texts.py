@@ -21,7 +21,7 @@ from rackwright.roles.logs.stores import LokiStore
 
 
 class Rule(NamedTuple):
-    """One relabelling rule: Prometheus' defaults where it says nothing."""
+    """One relabelling rule, with Prometheus' defaults."""
 
     sources: tuple[str, ...]
     target: str

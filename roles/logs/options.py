@@ -52,7 +52,7 @@ class LogsOptions(RoleOptions, HoldsPackages, KeepsLogs, Listens, NeedsCertifica
         return node.primary if self.server is None else node.name == self.server
 
     def server_of(self, cluster: Cluster) -> Node:
-        """That node; the primary head where another one is declared that there is not."""
+        """That node; the primary head where the declared one does not exist."""
         return cluster.by_name.get(self.server or "", cluster.primary)
 
     def url(self, cluster: Cluster) -> str:
@@ -145,12 +145,12 @@ class LogsOptions(RoleOptions, HoldsPackages, KeepsLogs, Listens, NeedsCertifica
             )
 
     def problems(self, cluster: Cluster) -> Iterable[Problem]:
-        """Several stores; a server that there is not; no certificates; packages from nowhere; too little space."""
+        """Several stores; a server that does not exist; no certificates; packages from nowhere; too little space."""
         running = [node for node in cluster.nodes if isinstance(node.options.get("logs"), LogsOptions)]
         if other := next((node for node in running if node.options["logs"] != self), None):
             yield (
                 "",
-                f"{other.name} would send its lines elsewhere, or keep them for another time.",
+                f"{other.name} has different options for logs: it would send its lines elsewhere, or keep them for a different time.",
                 "declare the options of logs once, for all nodes",
             )
             return
@@ -197,12 +197,12 @@ class LogsOptions(RoleOptions, HoldsPackages, KeepsLogs, Listens, NeedsCertifica
                 "version": store.version,
                 "alloy_version": store.alloy_version,
             }
-            about = "Loki and Alloy are in no distribution: Debian's and Ubuntu's package loki is a program for genetics."
+            about = "No distribution has Loki and Alloy: Debian's and Ubuntu's package loki is a program for genetics."
             hint = "Grafana's archive, or the site's copy of it, with exact versions of loki and alloy"
         elif isinstance(store, ElasticStore):
             missing = {"archive": store.archive, "filebeat_version": store.filebeat_version}
             about, hint = (
-                "Filebeat is in no distribution.",
+                "No distribution has Filebeat.",
                 "Elastic's archive, or the site's copy of it, with an exact version",
             )
         else:

@@ -49,7 +49,7 @@ def declared_objects(options: LogsOptions, store: SearchStore) -> list[dict[str,
 
 
 def _policy(store: SearchStore, name: str, days: int) -> dict[str, Any]:
-    """A new index each day or when it is full, removed so many days after that."""
+    """Starts a new index each day or when it is full, and removes it `days` later."""
     size, index = f"{store.rollover_gb}gb", f"{store.prefix}-{name}"
     if isinstance(store, ElasticStore):
         phases = {

@@ -1,7 +1,7 @@
 """The files of nodes that send to a search cluster, and of the server that sets it up, whole. They hold passwords.
 
 Keys: elastic/beats docs/reference/filebeat/filebeat-input-journald.md and journalfield/default.go; rsyslog 8.2504's
-imjournal and omelasticsearch (read 2026-11-27, and run against a server of ours). Filebeat was not run here.
+imjournal and omelasticsearch (read 2026-11-27, and run against a test server). Filebeat was not run here.
 """
 
 from __future__ import annotations

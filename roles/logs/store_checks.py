@@ -120,7 +120,7 @@ def _loki_arrives(context: CheckContext[LogsOptions]) -> str:
     try:
         answer = validated(_LOKI, found)
     except Refused as error:
-        raise Undetermined(f"Loki's answer is not used: {error}") from None
+        raise Undetermined(f"unusable answer of Loki: {error}") from None
     newest = {one.metric.get("node", ""): one.value[0] for one in answer.data.result}
     return arrive(context.cluster, newest, max(newest.values(), default=0.0), place)
 
@@ -145,7 +145,7 @@ def _rsyslog(context: CheckContext[LogsOptions]) -> str:
 def _secret(context: CheckContext[LogsOptions]) -> search_texts.Secret:
     store = store_of(context.cluster)
     if missing := store.missing(context.options.supplied_secrets):
-        raise Undetermined(f"the secrets store has no {', '.join(missing)}")
+        raise Undetermined(f"the secrets store lacks {', '.join(missing)}")
     return lambda name: store.get(name).reveal()
 
 
@@ -159,9 +159,9 @@ def _set_up(context: CheckContext[LogsOptions]) -> str:
         paths.SAVED_OBJECTS: search_texts.saved_ndjson(store),
     }
     as_rendered(context, files, {paths.SEARCH_PROGRAM: "755"})
-    said = last_line(context.output(f"{paths.SEARCH_PROGRAM} --check"))
-    if said != objects.AS_DECLARED:
-        fail(f"the search cluster is not as declared: {said}; `rackwright apply` puts it right")
+    printed = last_line(context.output(f"{paths.SEARCH_PROGRAM} --check"))
+    if printed != objects.AS_DECLARED:
+        fail(f"the search cluster is not as declared: {printed}; fix it with `rackwright apply`")
     return "templates, pipeline, policies and saved objects are as declared"
 
 
@@ -171,17 +171,17 @@ def _search_arrives(context: CheckContext[LogsOptions]) -> str:
     try:
         found = read_json_as(_NEWEST, text)
     except Refused as error:
-        raise Undetermined(f"what {server.name} says of the search cluster is not used: {error}") from None
+        raise Undetermined(f"unusable answer of {server.name} about the search cluster: {error}") from None
     return arrive(context.cluster, found.newest, found.now, "the search cluster")
 
 
 LOKI_CHECKS = (
-    Check("packages of Grafana's archive have their versions", _packages, applies=_is_loki),
+    Check("packages from Grafana's archive have their declared versions", _packages, applies=_is_loki),
     Check("Alloy sends the journal as declared", _alloy, applies=_is_loki, settle_seconds=20),
-    Check("Loki runs as declared", _loki, applies=_is_loki_server, settle_seconds=30),
+    Check("Loki is running as declared", _loki, applies=_is_loki_server, settle_seconds=30),
     Check("Loki requires a certificate", _loki_refuses, applies=_is_loki_server, live=True),
     Check(
-        "lines of every node arrive in Loki",
+        "logs of every node arrive in Loki",
         _loki_arrives,
         scope="cluster",
         applies=_is_loki,
@@ -190,12 +190,12 @@ LOKI_CHECKS = (
     ),
 )
 SEARCH_CHECKS = (
-    Check("the package filebeat has its version", _packages, applies=_is_elastic),
+    Check("Filebeat has its declared version", _packages, applies=_is_elastic),
     Check("Filebeat sends the journal as declared", _filebeat, applies=_is_elastic, settle_seconds=20),
     Check("rsyslog sends the journal as declared", _rsyslog, applies=_is_opensearch, settle_seconds=20),
     Check("the search cluster is set up as declared", _set_up, applies=_sets_up_search),
     Check(
-        "lines of every node arrive in the search cluster",
+        "logs of every node arrive in the search cluster",
         _search_arrives,
         scope="cluster",
         applies=_is_search,

@@ -88,7 +88,7 @@ def server_files(cluster: Cluster, node: Node, store: JournalStore) -> dict[str,
 
 
 def gate_settings(cluster: Cluster) -> str:
-    """What the gate reads: who may send, and the way on."""
+    """Input of the gate: who may send, and where connections go."""
     found = {
         "nodes": sorted(node.name for node in cluster.nodes if "logs" in node.options),
         "ca": paths.CA,

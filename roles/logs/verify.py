@@ -81,9 +81,11 @@ def _uploader_runs(context: CheckContext[LogsOptions]) -> str:
     if not state.enabled:
         fail(f"{paths.UPLOAD} is {state.file_state or 'not enabled'}: it does not start at boot")
     if state.active_state in ("activating", "failed"):
-        said = context.host.run("journalctl --quiet --no-pager --lines=3 --output=cat _COMM=systemd-journal")
-        why = last_line(str(said.stdout)) if said.rc == 0 else "its journal cannot be read"
-        fail(f"{paths.UPLOAD} is {state.active_state}; its last words: {why}")
+        printed = context.host.run(
+            "journalctl --quiet --no-pager --lines=3 --output=cat _COMM=systemd-journal"
+        )
+        why = last_line(str(printed.stdout)) if printed.rc == 0 else "its journal cannot be read"
+        fail(f"{paths.UPLOAD} is {state.active_state}; its last message: {why}")
     if not state.active:
         fail(f"{paths.UPLOAD} is {state.active_state}")
     return f"{paths.UPLOAD} is active and enabled"
@@ -95,7 +97,7 @@ def _marks(context: CheckContext[LogsOptions]) -> str:
 
 
 def _packaged_is_off(context: CheckContext[LogsOptions]) -> str:
-    why = "it takes lines from everyone where systemd was built without GnuTLS"
+    why = "it accepts lines from anyone where systemd was built without GnuTLS"
     return is_masked(context, paths.PACKAGED_SOCKET, why=why)
 
 
@@ -132,7 +134,7 @@ def _report(context: CheckContext[LogsOptions], host: TestinfraHost) -> Any:  # 
     try:
         return read_json_as(_AS_REPORT, text)
     except Refused as error:
-        raise Undetermined(f"the keeper's report is not used: {error}") from None
+        raise Undetermined(f"unusable report of the keeper: {error}") from None
 
 
 def _is_kept(context: CheckContext[LogsOptions]) -> str:
@@ -165,18 +167,18 @@ def _arrives(context: CheckContext[LogsOptions]) -> str:
 
 
 CHECKS = (
-    Check("the time is marked in the journal", _marks),
-    Check("senders and receiver trust the site's CA alone", _trusts_the_ca_alone, applies=_has_ca),
+    Check("the journal has time marks", _marks),
+    Check("log senders and receiver trust only the site CA", _trusts_the_ca_alone, applies=_has_ca),
     Check("the journal is sent as declared", _sent_as_declared, applies=_is_journal),
-    Check("the journal's uploader runs", _uploader_runs, applies=_is_journal, settle_seconds=70),
-    Check("the distribution's receiver is off", _packaged_is_off, applies=_is_journal),
-    Check("the receiver of lines runs", _receives, applies=_is_receiver),
-    Check("receiver, gate and keeper have their settings", _server_settings, applies=_is_receiver),
-    Check("sending lines requires a certificate", _refuses_strangers, applies=_is_receiver, live=True),
-    Check("lines of all nodes are for root alone", _is_private, applies=_is_receiver),
-    Check("lines are kept as long as declared", _is_kept, applies=_is_receiver, settle_seconds=60),
+    Check("the journal uploader is running", _uploader_runs, applies=_is_journal, settle_seconds=70),
+    Check("the distribution's log receiver is off", _packaged_is_off, applies=_is_journal),
+    Check("the log receiver is running", _receives, applies=_is_receiver),
+    Check("the log receiver, gate and keeper have their settings", _server_settings, applies=_is_receiver),
+    Check("sending logs requires a certificate", _refuses_strangers, applies=_is_receiver, live=True),
+    Check("only root can read the logs of all nodes", _is_private, applies=_is_receiver),
+    Check("logs are kept as long as declared", _is_kept, applies=_is_receiver, settle_seconds=60),
     Check(
-        "lines of every node arrive",
+        "logs of every node arrive",
         _arrives,
         scope="cluster",
         applies=_is_journal,

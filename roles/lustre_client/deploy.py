@@ -1,4 +1,4 @@
-"""Brings a node to what the lustre_client role declares."""
+"""Applies the lustre_client role to a node."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _install(site: Site, options: LustreClientOptions) -> None:
     if options.modules == "dkms":
         of = names(site.node.family, "lustre-dkms")
         dkms.built(
-            name="Build Lustre's modules",
+            name="Build the Lustre modules",
             sources=of.paths["sources"].format(upstream=options.module_version),
             kernel=declared_kernel(site.cluster, site.node),
             _timeout=options.build_minutes * 60,
@@ -55,11 +55,11 @@ def _lnet(site: Site, options: LustreClientOptions) -> None:
     interfaces = options.interfaces(site.cluster, site.node)
     nids = tuple(one.nid for one in interfaces)
     content = texts.conf(site.cluster, site.node, options)
-    files.file(name="Write LNet's networks", path=texts.CONF, content=content)
+    files.file(name="Write the LNet networks", path=texts.CONF, content=content)
     units.unit(name="Configure LNet at boot", unit=LNET_UNIT, disruptive=False, after_reboot=True)
     # A restart would unload the modules below every mount, so what is new is added to the running LNet instead.
     settings.setting(
-        name="Bring LNet's networks up",
+        name="Bring up the LNet networks",
         target="LNet's NIDs",
         read=texts.read_up(nids),
         want="\n".join(nids),

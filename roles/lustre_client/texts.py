@@ -1,4 +1,4 @@
-"""What the lustre_client role writes, and the shell and text that it reads: shared by the deploy and its checks."""
+"""Files of the lustre_client role, and the shell and text that it reads: shared by the deploy and its checks."""
 
 from __future__ import annotations
 

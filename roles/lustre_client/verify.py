@@ -1,4 +1,4 @@
-"""What the lustre_client role claims of a node: packages, modules, LNet, the servers, and each mount."""
+"""Checks of the lustre_client role: packages, modules, LNet, the servers, and each mount."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def _nids(context: Context) -> str:
     wanted = [one.nid for one in context.options.interfaces(context.cluster, context.node)]
     found = texts.parse_nids(context.output(texts.SHOW))
     if missing := [nid for nid in wanted if nid not in found]:
-        fail(f"LNet has no {', '.join(missing)}: see `journalctl -u {LNET_UNIT}` and `dmesg`")
+        fail(f"LNet lacks {', '.join(missing)}: see `journalctl -u {LNET_UNIT}` and `dmesg`")
     if down := [f"{nid} is {found[nid]}" for nid in wanted if found[nid] != "up"]:
         fail("; ".join(down))
     if more := sorted(set(found) - set(wanted)):
-        raise Warned(f"LNet has {', '.join(more)} too, which is not declared; a reboot removes it")
+        raise Warned(f"LNet also has {', '.join(more)}, which is not declared; a reboot removes it")
     return ", ".join(wanted)
 
 
@@ -62,11 +62,11 @@ def _servers(context: Context) -> str:
 _NEEDS = frozenset({Capability.NETWORK_FILESYSTEMS})
 CHECKS: tuple[Check, ...] = (
     Check("the Lustre client is installed as declared and held", _installed, needs=_NEEDS),
-    Check("Lustre's modules are there for the declared kernel", _built, needs=_NEEDS),
+    Check("the Lustre modules exist for the declared kernel", _built, needs=_NEEDS),
     Check("LNet is configured as declared at every boot", _lnet_at_boot, needs=_NEEDS),
-    Check("LNet has the declared NIDs, all up", _nids, needs=_NEEDS, settle_seconds=20),
+    Check("every declared LNet NID is up", _nids, needs=_NEEDS, settle_seconds=20),
     *mounts.checks("Lustre"),
     # after the mounts, whose first use loads the module
-    Check("Lustre's loaded modules are of the declared version", _loaded, needs=_NEEDS, live=True),
+    Check("the loaded Lustre modules have the declared version", _loaded, needs=_NEEDS, live=True),
     Check("every Lustre server answers", _servers, needs=_NEEDS, live=True, settle_seconds=30),
 )

@@ -1,4 +1,4 @@
-"""Brings a head to what the mariadb role declares."""
+"""Applies the mariadb role to a head."""
 
 from __future__ import annotations
 
@@ -24,17 +24,19 @@ def mariadb(options: MariadbOptions) -> None:
     files.file(name=named("Write MariaDB's settings", content), path=conf, content=content)
     folder = f"/etc/systemd/system/{software.unit}.d"
     if bind_address(site.cluster, site.node) == "127.0.0.1":
-        files.absent(name="Let MariaDB start without the network", path=f"{folder}/rackwright.conf")
+        files.absent(
+            name="Start MariaDB at boot without waiting for the network", path=f"{folder}/rackwright.conf"
+        )
     else:  # its unit starts before the network is up, and the address cannot be bound then
-        files.directory(name="Make the folder of MariaDB's unit settings", path=folder)
+        files.directory(name="Create the folder for MariaDB's unit settings", path=folder)
         files.file(
-            name="Let MariaDB start once the network is up",
+            name="Start MariaDB at boot once the network is up",
             path=f"{folder}/rackwright.conf",
             content="[Unit]\nWants=network-online.target\nAfter=network-online.target\n",
         )
-    units.unit(name="Run MariaDB with its settings", unit=software.unit or "", restart_on=(conf,))
+    units.unit(name="Start MariaDB with its settings", unit=software.unit or "", restart_on=(conf,))
     database(
-        name="Make slurmdbd's database and user",
+        name="Create slurmdbd's database and user",
         database=options.database,
         user=options.user,
         password=site.secret(options.password_secret).reveal(),

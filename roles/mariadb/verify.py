@@ -1,4 +1,4 @@
-"""What the mariadb role claims of the head that it runs on."""
+"""Checks of the mariadb role."""
 
 from __future__ import annotations
 
@@ -124,8 +124,8 @@ def _login(context: CheckContext[MariadbOptions]) -> str:
     if result.rc != 0 and "Access denied" in result.stdout:
         fail("MariaDB refuses the user and password of slurmdbd.conf")
     if result.rc != 0:
-        said = (result.stderr.strip() or result.stdout.strip() or "nothing").splitlines()[-1]
-        raise Undetermined(f"logging in exited {result.rc} saying: {said}")
+        message = (result.stderr.strip() or result.stdout.strip() or "nothing").splitlines()[-1]
+        raise Undetermined(f"logging in exited {result.rc}: {message}")
     seen = set(result.stdout.split()) - {"information_schema"}
     if seen != {database}:
         fail(f"slurmdbd's user sees {', '.join(sorted(seen)) or 'no database'}, not {database} alone")
@@ -153,8 +153,8 @@ def _extra(context: CheckContext[MariadbOptions]) -> str:
 
 
 CHECKS = (
-    Check("MariaDB runs", partial(software_runs, software="mariadb"), settle_seconds=20),
-    Check("MariaDB listens for slurmdbd alone", _listens),
+    Check("MariaDB is running", partial(software_runs, software="mariadb"), settle_seconds=20),
+    Check("MariaDB listens only for slurmdbd", _listens),
     Check("MariaDB has its declared settings", _settings),
     Check(
         "MariaDB's file has the declared extra lines",
@@ -162,6 +162,6 @@ CHECKS = (
         applies=lambda node, options: bool(options.extra.server_cnf),
     ),
     Check("only root and declared users may log in to MariaDB", _no_other_account),
-    Check("slurmdbd's database user has rights on its database alone", _rights),
+    Check("slurmdbd's database user has rights only on its database", _rights),
     Check("slurmdbd's database user reaches its database and no other", _login, applies=_beside_slurmdbd),
 )

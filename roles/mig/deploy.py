@@ -1,4 +1,4 @@
-"""Brings a node to what the mig role declares."""
+"""Applies the mig role to a node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the mig role claims of a node."""
+"""Checks of the mig role."""
 
 from __future__ import annotations
 

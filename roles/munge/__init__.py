@@ -1,1 +1,1 @@
-"""munge: one secret key on every node, so that Slurm's daemons believe each other."""
+"""munge: one secret key on every node, so that Slurm's daemons can authenticate each other."""

@@ -1,4 +1,4 @@
-"""Brings a node to what the munge role declares."""
+"""Applies the munge role to a node."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from rackwright.roles.munge.options import MungeOptions
 
 @deploy("munge")
 def munge(options: MungeOptions) -> None:
-    """The site's key, then munged: written first, so that the package starts it with the right one."""
+    """The site's key, then munged: the key comes first, so that the package starts munged with it."""
     site = site_of()
     software = names(site.node.family, "munge")
     key, daemon_options = software.paths["key"], software.paths["daemon_options"]
-    users.group(name="Make group munge", group="munge", gid=options.gid)
+    users.group(name="Create group munge", group="munge", gid=options.gid)
     users.user(
-        name="Make user munge",
+        name="Create user munge",
         user="munge",
         uid=options.uid,
         group="munge",
@@ -30,13 +30,13 @@ def munge(options: MungeOptions) -> None:
         system=True,
         create_home=False,
     )
-    # The modes munged insists on: nobody else may write above the key, and the socket's folder is /run's.
-    files.directory(name="Make munge's folder", path="/etc/munge", mode="700", owner="munge", group="munge")
+    # The modes munged requires: only munge may write above the key; the socket's folder is in /run.
+    files.directory(name="Create munge's folder", path="/etc/munge", mode="700", owner="munge", group="munge")
     files.directory(
-        name="Make munge's state folder", path="/var/lib/munge", mode="711", owner="munge", group="munge"
+        name="Create munge's state folder", path="/var/lib/munge", mode="711", owner="munge", group="munge"
     )
     files.directory(
-        name="Make munge's log folder", path="/var/log/munge", mode="700", owner="munge", group="munge"
+        name="Create munge's log folder", path="/var/log/munge", mode="700", owner="munge", group="munge"
     )
     munge_key(name="Write the munge key", path=key, encoded=site.secret("munge_key").reveal())
     files.file(
@@ -49,4 +49,4 @@ def munge(options: MungeOptions) -> None:
         ),
     )
     packages.installed(name="Install munge", packages=software.packages)
-    units.unit(name="Run munged with its key", unit=software.unit or "", restart_on=(key, daemon_options))
+    units.unit(name="Start munged with its key", unit=software.unit or "", restart_on=(key, daemon_options))

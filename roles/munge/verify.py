@@ -1,4 +1,4 @@
-"""What the munge role claims of a node, and of every pair of nodes."""
+"""Checks of the munge role, and of every pair of nodes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rackwright.osfamily.names import names
 from rackwright.roles.munge.options import MungeOptions
 from rackwright.secrets.store import store_of
 
-# The credential is that of the user `nobody`, and only root may decode it: a process list shows it for a moment,
+# An unprivileged credential that only root may decode: a process list shows it for a moment,
 # where it is worth nothing.
 _ENCODE = "munge -n -U nobody -u root"
 _DECODE = "sh -c %s decode "
@@ -179,11 +179,11 @@ def _first(sentences: list[str]) -> str:
 
 
 CHECKS = (
-    Check("munged runs", partial(software_runs, software="munge"), settle_seconds=10),
+    Check("munged is running", partial(software_runs, software="munge"), settle_seconds=10),
     Check("munge has its declared ids", _ids),
-    Check("the munge key is readable by munge alone", _key_access),
+    Check("only munge can read the munge key", _key_access),
     Check("the munge key is the declared one", _key_is_declared),
-    Check("munge encodes and decodes", _round_trip, settle_seconds=10, live=True),
+    Check("munge encodes and decodes a credential", _round_trip, settle_seconds=10, live=True),
     Check(
         "munge credentials are valid between nodes",
         _cross_node,

@@ -1,4 +1,4 @@
-"""Brings a head to what the mysqld_exporter role declares."""
+"""Applies the mysqld_exporter role to a head."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def mysqld_exporter(options: MysqldExporterOptions) -> None:
     site = site_of()
     install_exporter(options, texts.arguments(site.cluster, site.node, options))
     conf = texts.conf_path(options)
-    files.file(name="Write where mysqld_exporter logs in", path=conf, content=texts.conf(site.node, options))
+    files.file(name="Write the mysqld_exporter login", path=conf, content=texts.conf(site.node, options))
     socket_user(
-        name="Let mysqld_exporter see the state of MariaDB",
+        name="Grant mysqld_exporter access to MariaDB's status",
         user=options.database_user,
         rights=texts.RIGHTS,
     )

@@ -1,4 +1,4 @@
-"""What the mysqld_exporter role claims of the head that it runs on."""
+"""Checks of the mysqld_exporter role."""
 
 from __future__ import annotations
 
@@ -33,5 +33,5 @@ def _login(context: CheckContext[MysqldExporterOptions]) -> str:
 CHECKS = (
     *exporter_checks("mysqld_exporter", texts.arguments),
     Check("mysqld_exporter logs in over MariaDB's socket", _login),
-    Check("mysqld_exporter sees the state of MariaDB and no row of a table", _sees_no_row),
+    Check("mysqld_exporter can read MariaDB's status but no table", _sees_no_row),
 )

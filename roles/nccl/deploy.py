@@ -1,4 +1,4 @@
-"""Brings a node to what the nccl role declares."""
+"""Applies the nccl role to a node."""
 
 from __future__ import annotations
 
@@ -19,4 +19,4 @@ def nccl(options: NcclOptions) -> None:
     for path, text in host.loop(tuple(texts.files(site.cluster, site.node, options).items())):  # type: ignore[no-untyped-call]
         files.file(name=f"Write {path}", path=path, content=text)
     if not options.topology_file:
-        files.absent(name=f"Leave the topology to NCCL, without {TOPOLOGY}", path=TOPOLOGY)
+        files.absent(name=f"Remove {TOPOLOGY}", path=TOPOLOGY)

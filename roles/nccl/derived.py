@@ -22,7 +22,7 @@ class Setting(NamedTuple):
     name: str
     value: str
     source: str
-    """Where the value comes from, as the comment above it says."""
+    """Source of the value, for the comment above it."""
 
 
 def networks(cluster: Cluster, node: Node, options: NcclOptions) -> tuple[Network, ...]:

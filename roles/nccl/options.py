@@ -60,7 +60,7 @@ class NcclOptions(RoleOptions, SetsCollectives):
     environment: dict[str, str] = Field(
         default_factory=dict,
         description='Values that take the place of derived ones or are added, e.g. `{NCCL_IB_TIMEOUT: "22"}`. The file '
-        "says of each that the cluster file has it, and `validate` where it contradicts the declared fabric.",
+        "names the cluster file as the source of each; `validate` warns of those that contradict the declared fabric.",
     )
 
     @field_validator("environment")
@@ -103,7 +103,7 @@ class NcclOptions(RoleOptions, SetsCollectives):
                     yield (
                         path,
                         f"{name} is {value}, and the declared fabric gives {node.name} {by_fabric[name]}.",
-                        "leave it out, unless this is meant",
+                        "leave it out, unless this is intended",
                     )
                     break
         yield from self._otherwise_measured(cluster)

@@ -1,4 +1,4 @@
-"""What the nccl role writes, as text: shared by the deploy and its checks."""
+"""Files of the nccl role, as text: shared by the deploy and its checks."""
 
 from __future__ import annotations
 

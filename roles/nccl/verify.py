@@ -1,4 +1,4 @@
-"""What the nccl role claims of a node: the file, the devices it names, and that nothing else wins over it."""
+"""Checks of the nccl role: the file, the devices it names, and that nothing overrides it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _as_rendered(context: CheckContext[NcclOptions]) -> str:
     names = context.options.collective_environment(context.cluster, context.node)
     return (
         ", ".join(f"{name}={value}" for name, value in names.items())
-        or "nothing to set: all is NCCL's choice"
+        or "nothing to set: NCCL chooses everything"
     )
 
 
@@ -55,8 +55,8 @@ def _nothing_shadows(context: CheckContext[NcclOptions]) -> str:
     if wins:
         fail("; ".join(wins))
     if other := [f"{path} sets {name}={value}" for path, name, value in found if name not in declared]:
-        raise Warned(f"{'; '.join(other)}: nothing declares it")
-    return "no file that every user gets sets another value"
+        raise Warned(f"{'; '.join(other)}: not declared")
+    return "no shared file sets another value"
 
 
 def _nearest(context: CheckContext[NcclOptions]) -> str:
@@ -64,7 +64,7 @@ def _nearest(context: CheckContext[NcclOptions]) -> str:
     near = {nic.rail: nic.near_gpus for nic in node.sku.nics if nic.rail is not None and nic.near_gpus}
     hcas = [hca for hca in devices(context.cluster, node, context.options) if near.get(hca.rail)]
     if not hcas:
-        raise NotInScope(f"the SKU {node.sku.name} does not say which GPUs are near which rail")
+        raise NotInScope(f"the SKU {node.sku.name} does not declare which GPUs are near which rail")
     links = parse_topology(context.output("timeout 60 nvidia-smi topo -m"))
     wrong, unknown = [], []
     for hca in hcas:
@@ -73,7 +73,7 @@ def _nearest(context: CheckContext[NcclOptions]) -> str:
             if link is None:
                 unknown.append(f"{hca.name} and GPU {gpu}")
             elif link not in _BEHIND_ONE_SWITCH:
-                wrong.append(f"{hca.name} and GPU {gpu} are connected by {link}, not behind one PCIe switch")
+                wrong.append(f"{hca.name} and GPU {gpu} are connected by {link}, not by one PCIe switch")
     if wrong:
         fail("; ".join(wrong))
     if unknown:
@@ -104,16 +104,16 @@ def _has_gpus(node: Node, options: NcclOptions) -> bool:
 
 
 CHECKS: tuple[Check, ...] = (
-    Check("NCCL's settings are as the fabric is declared", _as_rendered),
+    Check("NCCL's settings match the declared fabric", _as_rendered),
     Check(
-        "every RDMA device that NCCL is to use exists",
+        "every RDMA device that NCCL uses exists",
         _devices_exist,
         needs=frozenset({Capability.KERNEL_MODULES}),
         settle_seconds=20,
     ),
-    Check("no other file sets NCCL for every user", _nothing_shadows),
+    Check("no other file configures NCCL for every user", _nothing_shadows),
     Check(
-        "each rail's device is near the GPUs that the SKU declares",
+        "each rail's device is close to the GPUs its SKU declares",
         _nearest,
         needs=frozenset({Capability.HARDWARE, Capability.GPU}),
         applies=_has_gpus,

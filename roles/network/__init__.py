@@ -1,1 +1,1 @@
-"""Ports with stable names, bonds, VLANs, addresses, routes; a change that cuts the node off is undone by the node."""
+"""Ports with stable names, bonds, VLANs, addresses, routes; the node rolls back a change that cuts it off."""

@@ -1,4 +1,4 @@
-"""Brings a node's network to what is declared, with a rollback armed on the node itself."""
+"""Applies the network role to a node, with a rollback armed on the node itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a node's network is to be: one device for each port, bond and VLAN, from the declaration alone."""
+"""The declared network of a node: one device for each port, bond and VLAN, from the declaration alone."""
 
 from __future__ import annotations
 

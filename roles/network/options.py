@@ -80,7 +80,7 @@ class Bond(Frozen):
         default=100,
         ge=10,
         le=10000,
-        description="How often links are looked at. 100 is the kernel documentation's starting point (bonding.rst, "
+        description="Interval of link checks. 100 is the kernel documentation's starting point (bonding.rst, "
         "read 2026-11-24); the kernel's own default, 0, never notices a cut cable.",
     )
     min_links: int = Field(
@@ -124,13 +124,13 @@ class NetworkOptions(RoleOptions, NamesInterfaces):
     routes: tuple[Route, ...] = ()
     policy_routing: Literal["none", "rails"] = Field(
         default="none",
-        description="`rails`: what has a rail's address leaves by that rail, by a table and a rule for each.",
+        description="`rails`: traffic from a rail's address leaves through that rail, with a routing table and a rule for each.",
     )
     confirm_seconds: int = Field(
         default=60,
         ge=10,
         le=600,
-        description="A node undoes a change that no new connection confirms within this time, times `ssh.time_factor`.",
+        description="A node rolls back a change that no new connection confirms within this time, times `ssh.time_factor`.",
     )
 
     @field_validator("interfaces", "bonds")

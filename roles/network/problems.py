@@ -52,14 +52,14 @@ def _networks(options: NetworkOptions, cluster: Cluster) -> Iterator[Problem]:
         if options.interfaces or options.bonds:
             yield (
                 "networks",
-                "Ports are declared, and no network is put on them.",
+                "Ports are declared, but no network uses them.",
                 "networks: {management: {on: mgmt0}}",
             )
         return
     if cluster.management.name not in options.networks:
         yield (
             "networks",
-            f"{cluster.management.name}, the management network, is missing: the nodes would lose it.",
+            f"{cluster.management.name}, the management network, is missing here: nodes would lose their connection to it.",
             f"{cluster.management.name}: {{on: mgmt0}}",
         )
     plain: dict[str, str] = {}
@@ -77,7 +77,7 @@ def _networks(options: NetworkOptions, cluster: Cluster) -> Iterator[Problem]:
         else:
             count = len(entry.devices)
             if count != network.rails:
-                sentence = f"{name} has {network.rails} rails, and {count} are given."
+                sentence = f"{name} has {network.rails} rails, but {count} devices are given."
                 yield f"{path}.on", sentence, "one for each"
             for rail, device in enumerate(entry.devices):
                 vlan = network.vlan if entry.tagged else None
@@ -97,7 +97,7 @@ def _device(
     """One network on one device; `plain` are the untagged ones so far."""
     bond = next((name for name, bond in options.bonds.items() if device in bond.interfaces), None)
     if bond is not None:
-        yield path, f"{device} is a port of {bond} and carries nothing itself.", f"on: {bond}"
+        yield path, f"{device} is a port of {bond} and cannot carry a network itself.", f"on: {bond}"
     elif device not in options.interfaces and device not in options.bonds:
         known = [*options.interfaces, *options.bonds]
         yield path, f"There is no interface or bond {device}.", suggest(device, known, what="devices")
@@ -124,7 +124,7 @@ def _sizes(options: NetworkOptions, cluster: Cluster) -> Iterator[Problem]:
                 if network and interface and interface.mtu is not None and interface.mtu < network.mtu:
                     yield (
                         f"interfaces.{port}.mtu",
-                        f"{name} has packets of up to {network.mtu} bytes, and {port} takes {interface.mtu}.",
+                        f"{name} has an MTU of {network.mtu}, but {port} only {interface.mtu}.",
                         f"mtu: {network.mtu}, or leave it out",
                     )
 
@@ -158,6 +158,6 @@ def _macs(options: NetworkOptions, cluster: Cluster) -> Iterator[Problem]:
         elif interface.mac is not None and len(cluster.running("network", options)) > 1:
             yield (
                 f"interfaces.{name}.mac",
-                "Several nodes have this section, and a MAC address is one port's.",
+                "Several nodes share this section, but a MAC address belongs to one port.",
                 "`mac: declared`, or `pci`",
             )

@@ -114,7 +114,7 @@ def check(node: Node) -> str:
         lines += [
             (
                 "nmcli -t general status >/dev/null ||"
-                ' { echo "NetworkManager does not run on this node"; exit 1; }'
+                ' { echo "NetworkManager is not running on this node"; exit 1; }'
             )
         ]
     return "\n".join(lines)

@@ -65,5 +65,5 @@ _OF = {"networkd": _networkd, "netplan": _netplan, "networkmanager": _networkman
 
 
 def of_ours() -> str:
-    """Shell: the paths of files that this role wrote, whatever it declared then."""
+    """Shell: the paths of all files that this role has written."""
     return f"ls -d {UNITS}/{PREFIX}* {KEYFILES}/rackwright-*.nmconnection 2>/dev/null | sort"

@@ -38,7 +38,7 @@ class BondState:
     lacp_rate: str | None
     active: str | None
     partner: str | None
-    """MAC of the LACP partner; 00:00:00:00:00:00 where nobody answers."""
+    """MAC of the LACP partner; 00:00:00:00:00:00 where no partner answers."""
     ports: tuple[BondPort, ...]
 
 
@@ -88,12 +88,12 @@ def bond_faults(device: Device, state: BondState) -> list[str]:
     wrong += [f"{port} is in {name}, undeclared" for port in there if port not in bond.interfaces]
     if bond.mode == "802.3ad":
         if state.partner in (None, NO_PARTNER):
-            wrong.append(f"no LACP partner answers on {name}: is the switch's port channel set up?")
+            wrong.append(f"no LACP partner answers on {name}: check the switch's port channel")
         elif len({port.aggregator for port in state.ports if port.up}) > 1:
             ids = ", ".join(f"{port.name} {port.aggregator}" for port in state.ports)
             wrong.append(f"the ports of {name} are in different aggregators ({ids}): check their cabling")
         if state.hash is None or not state.hash.startswith(f"{bond.hash} "):
-            wrong.append(f"{name} spreads by {state.hash}, not {bond.hash}")
+            wrong.append(f"{name} has the transmit hash policy {state.hash}, not {bond.hash}")
         if state.lacp_rate != bond.lacp_rate:
             wrong.append(f"{name} has the LACP rate {state.lacp_rate}, not {bond.lacp_rate}")
     return wrong
@@ -112,11 +112,11 @@ def _files(context: Context) -> str:
 
 
 def _in_force(context: Context) -> str:
-    said = context.fact(Answer, shell.live(_layout(context)), may_be_empty=True)
-    if said is None:
-        raise Undetermined("the node printed nothing of its interfaces")
-    if said != shell.IN_FORCE:
-        fail("; ".join(said.splitlines()))
+    state = context.fact(Answer, shell.live(_layout(context)), may_be_empty=True)
+    if state is None:
+        raise Undetermined("the node printed nothing about its interfaces")
+    if state != shell.IN_FORCE:
+        fail("; ".join(state.splitlines()))
     return ", ".join(f"{one.address} on {one.device} ({one.label})" for one in _layout(context).carried)
 
 
@@ -161,11 +161,11 @@ def _bonds(context: Context) -> str:
 
 def _nothing_armed(context: Context) -> str:
     command = f"{rollback.pending(shell.KEY)} || echo none"
-    said = context.output("sh -c %s", f"({command}) 2>/dev/null").strip()
-    if said in ("armed", "restoring"):
-        fail(f"a change of the network is {said}: neither confirmed nor put back yet")
-    if said != "none":
-        raise Undetermined(f"the state of the last change cannot be read: {said[:60]!r}")
+    state = context.output("sh -c %s", f"({command}) 2>/dev/null").strip()
+    if state in ("armed", "restoring"):
+        fail(f"a network change is {state}: neither confirmed nor rolled back yet")
+    if state != "none":
+        raise Undetermined(f"the state of the last change cannot be read: {state[:60]!r}")
     return "the last change is confirmed, or there was none"
 
 
@@ -178,15 +178,15 @@ def _has_bonds(node: Node, options: NetworkOptions) -> bool:
 
 
 CHECKS = (
-    Check("the network's files are as declared", _files, needs=_NEEDS, applies=_declares),
+    Check("network configuration files are as declared", _files, needs=_NEEDS, applies=_declares),
     Check(
-        "names, MTUs, VLANs, addresses and routes are in force",
+        "interfaces have their declared names, MTUs, VLANs, addresses and routes",
         _in_force,
         needs=_NEEDS,
         settle_seconds=30,
         applies=_declares,
     ),
-    Check("every declared port has a link", _links, needs=_NEEDS, settle_seconds=30, applies=_declares),
-    Check("bonds have all their ports", _bonds, needs=_NEEDS, settle_seconds=30, applies=_has_bonds),
-    Check("no change of the network is unconfirmed", _nothing_armed, needs=_NEEDS, applies=_declares),
+    Check("every declared port has link", _links, needs=_NEEDS, settle_seconds=30, applies=_declares),
+    Check("every bond has all its ports", _bonds, needs=_NEEDS, settle_seconds=30, applies=_has_bonds),
+    Check("no network change is unconfirmed", _nothing_armed, needs=_NEEDS, applies=_declares),
 )

@@ -1,4 +1,4 @@
-"""Brings a node to what the nfs_client role declares."""
+"""Applies the nfs_client role to a node."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def nfs_client(options: NfsClientOptions) -> None:
     for unit in host.loop(texts.MASKED):  # type: ignore[no-untyped-call]
         units.unit(name=f"Mask {unit}", unit=unit, masked=True, disruptive=False)
     wanted = texts.files(site.cluster, site.node, options)
-    files.file(name="Write what modprobe reads", path=texts.MODPROBE, content=wanted[texts.MODPROBE] or "")
+    files.file(name="Write the modprobe settings", path=texts.MODPROBE, content=wanted[texts.MODPROBE] or "")
     # the package loads sunrpc, and asks about an idmapd.conf that is there before its own
     packages.installed(name="Install the NFS client", packages=client.packages)
     if options.uses_vast(site.node):
@@ -54,5 +54,5 @@ def nfs_client(options: NfsClientOptions) -> None:
             want=str(options.slots),
             write=f"echo {options.slots} > /sys/module/{module}/parameters/{parameter}",
         )
-    units.unit(name="Run the NFS client's units", unit=client.unit or "")
+    units.unit(name="Start the NFS client units", unit=client.unit or "")
     declared(mounts_of(site.node, options))

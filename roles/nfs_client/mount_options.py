@@ -15,9 +15,9 @@ from rackwright.model.storage import Filesystem, FilesystemKind, FilesystemPurpo
 MOST_CONNECTIONS = 16
 """Of one mount: NFS_MAX_CONNECTIONS, nfs(5); vastnfs allows more."""
 FIRST_DECIDES = frozenset({"nconnect", "max_connect"})
-"""Mounts of one server share its connections, whatever these are (nfs_match_client, fs/nfs/client.c of Linux)."""
+"""Options in which mounts may differ and still share the connections to a server (nfs_match_client, fs/nfs/client.c of Linux)."""
 DECIDED_BY_FIRST = ("nconnect", "max_connect", "noresvport")
-"""All that the first mount decides; `noresvport` is shown as it was given, whatever the connections have."""
+"""All that the first mount decides; `noresvport` is shown as it was given, even where the connections differ."""
 RDMA_PORT = 20049
 """IANA: nfsrdma; nfs(5), `port=`."""
 TIMEO = 600
@@ -92,7 +92,7 @@ def _by_purpose(fs: Filesystem, connections: int, transfer_kib: int) -> list[str
 
 
 def _gives_way(name: str, declared: str) -> bool:
-    """Whether an option of ours gives way to a declared one of this name."""
+    """Whether a declared option of this name replaces one of the role."""
     opposite = declared.removeprefix("no") if declared.startswith("no") else f"no{declared}"
     together = any(name in group and declared in group for group in _GROUPS)
     return name in (declared, opposite) or together
@@ -121,7 +121,7 @@ def shown(fs: Filesystem, given: tuple[str, ...]) -> dict[str, str | None]:
     found: dict[str, str | None] = {}
     for option in given:
         name, _, value = option.partition("=")
-        if name in ("vers", "nfsvers") and value != "4":  # 4 is whatever both sides have
+        if name in ("vers", "nfsvers") and value != "4":  # 4 is the highest that both sides have
             found["vers"] = value
         elif option in _NEVER_SHOWN:
             continue

@@ -131,12 +131,12 @@ class NfsClientOptions(MountingOptions, HoldsPackages):
                 if wrong is None or (first.name, one.name) in reported:
                     continue
                 reported.add((first.name, one.name))
-                said, hint = wrong
+                difference, hint = wrong
                 yield (
                     "",
                     (
-                        f"{first.name} and {one.name} share the connections to {address}, {said}: whichever is mounted "
-                        "first decides."
+                        f"{first.name} and {one.name} share the connections to {address}, {difference}: the one mounted "
+                        "first decides for both."
                     ),
                     hint,
                 )

@@ -20,11 +20,11 @@ PARAMETERS = {
 
 
 def files(cluster: Cluster, node: Node, options: NfsClientOptions) -> dict[str, str | None]:
-    """Path to content; None: it has no such file."""
+    """Path to content; None: the file must not exist."""
     rdma = options.uses_rdma(node)
-    nobody = names(node.family, "nfs-client").settings["nobody_group"]
+    anonymous = names(node.family, "nfs-client").settings["nobody_group"]
     return {
-        IDMAPD: render("nfs_client/idmapd.conf.j2", domain=cluster.domain, nobody_group=nobody),
+        IDMAPD: render("nfs_client/idmapd.conf.j2", domain=cluster.domain, anonymous_group=anonymous),
         MODPROBE: render("nfs_client/modprobe.conf.j2", parameters=PARAMETERS, slots=options.slots),
         MODULES_LOAD: render("nfs_client/modules-load.conf.j2") if rdma else None,
     }

@@ -1,4 +1,4 @@
-"""What the nfs_client role claims of a node."""
+"""Checks of the nfs_client role."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ def _daemons(context: Context) -> str:
 
 
 CHECKS = (
-    Check("the NFS client is installed and runs", _runs, needs=_NEEDS),
+    Check("the NFS client is installed and running", _runs, needs=_NEEDS),
     Check("the NFS client's files are as declared", _files),
     Check("rpcbind and rpc.statd are masked", _masked),
-    Check("the kernel allows the declared requests in flight", _parameters, needs=_NEEDS),
+    Check("the kernel allows the declared number of requests in flight", _parameters, needs=_NEEDS),
     Check(
         "VAST's client is installed and held",
         _vast,
@@ -67,7 +67,7 @@ CHECKS = (
         needs=_NEEDS,
     ),
     Check(
-        "the daemons of the declared security run",
+        "the daemons for the declared security are running",
         _daemons,
         applies=lambda node, options: secured(mounted_by(node, options.mounts_kinds)),
         needs=_NEEDS,

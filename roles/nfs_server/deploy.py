@@ -1,4 +1,4 @@
-"""Brings a node to what the nfs_server role declares."""
+"""Applies the nfs_server role to a node."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def nfs_server(options: NfsServerOptions) -> None:
     packages.installed(name="Install the NFS server", packages=server.packages, start_daemons=False)
     _folders(site, options)
     for folder in host.loop(sorted({path.rpartition("/")[0] for path in (texts.CONF, EXPORTS, DROP_IN)})):  # type: ignore[no-untyped-call]
-        files.directory(name=f"Make {folder}", path=folder)
+        files.directory(name=f"Create {folder}", path=folder)
     declared = texts.files(site.cluster, site.node, options)
     for path, content in host.loop(tuple(declared.items())):  # type: ignore[no-untyped-call]
         files.file(name=f"Write {path}", path=path, content=content or "")
     units.unit(
-        name="Run the NFS server with its settings",
+        name="Start the NFS server with its settings",
         unit=server.unit or "",
         restart_on=(texts.CONF,),
         reload_on=(EXPORTS, DROP_IN),
@@ -35,7 +35,7 @@ def nfs_server(options: NfsServerOptions) -> None:
     )
     exported = options.exported(site.node)
     settings.setting(
-        name="Export what is declared",
+        name="Export the declared folders",
         target="exports in force",
         read=texts.read_declared(tuple(one.export or "" for one in exported)),
         want=texts.in_force(site.cluster, site.node, options),
@@ -49,4 +49,4 @@ def _folders(site: Site, options: NfsServerOptions) -> None:
     """Folders that are not mount points; the role that mounts those sets their mode."""
     for one in host.loop(options.exported(site.node)):  # type: ignore[no-untyped-call]
         if filesystem_below(site.node, one.export) != one.export:
-            files.directory(name=f"Make the folder of {one.name}", path=one.export, mode=options.mode(one))
+            files.directory(name=f"Create the folder for {one.name}", path=one.export, mode=options.mode(one))

@@ -56,7 +56,7 @@ class NfsServerOptions(RoleOptions, ServesFilesystems, GoesFirst, Listens, Write
     root_access: dict[str, str] = Field(
         default_factory=dict,
         description="Nodes (NodeSet) by filesystem whose root is not squashed on it (`no_root_squash`). On all others "
-        "root becomes `nobody`.",
+        "root is squashed.",
     )
     modes: dict[str, Annotated[str, StringConstraints(pattern=r"^[0-7]{3,4}$")]] = Field(
         default_factory=dict,
@@ -96,7 +96,7 @@ class NfsServerOptions(RoleOptions, ServesFilesystems, GoesFirst, Listens, Write
         if grace < lease:
             default = " by default" if self.grace_seconds is None else ""
             raise mistake(
-                f"`grace_seconds` is {grace}{default}, less than a lease of {lease} s: a client may not know yet that "
+                f"`grace_seconds` is {grace}{default}, less than a lease of {lease} s: a client may not have noticed that "
                 "the server was away.",
                 f"declare `grace_seconds: {lease}`, or a shorter lease, e.g. `lease_seconds: {grace}`",
             )
@@ -147,7 +147,7 @@ class NfsServerOptions(RoleOptions, ServesFilesystems, GoesFirst, Listens, Write
         return tuple(expand(nodes)) if nodes is not None else ()
 
     def problems(self, cluster: Cluster) -> Iterator[Trouble]:
-        """Platforms that serve nothing, clients without an address, folders that are in each other's way."""
+        """Platforms that cannot serve, clients without an address, conflicting folders."""
         return problems.problems(self, cluster)
 
 

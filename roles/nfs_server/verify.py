@@ -1,4 +1,4 @@
-"""What the nfs_server role claims of a node."""
+"""Checks of the nfs_server role."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _KERNEL = "/proc/fs/nfsd"
 def _runs(context: Context) -> str:
     server = names(context.node.family, "nfs-server")
     there = installed(context, server.packages)
-    said = [runs(context, unit) for unit in (server.unit or "", "nfs-mountd.service", "nfsdcld.service")]
-    return f"{there}; {', '.join(said)}"
+    active = [runs(context, unit) for unit in (server.unit or "", "nfs-mountd.service", "nfsdcld.service")]
+    return f"{there}; {', '.join(active)}"
 
 
 def _files(context: Context) -> str:
@@ -81,7 +81,7 @@ def _exports(context: Context) -> str:
 
 def _folders(context: Context) -> str:
     """Each is on its declared filesystem, with its mode; what the server uses itself is mounted."""
-    options, node, said = context.options, context.node, []
+    options, node, found = context.options, context.node, []
     exported = options.exported(node)
     below = {one.name: filesystem_below(node, one.export or "") for one in exported}
     paths = tuple(sorted({path for path in below.values() if path is not None}))
@@ -92,14 +92,14 @@ def _folders(context: Context) -> str:
             fail(f"{mounted} is not mounted: {one.export} is on the system disk")
         if mounted != one.export:
             has_access(context, one.export or "", options.mode(one).lstrip("0"), "root", "root")
-        said.append(f"{one.export} on {mounted or 'the system disk'}")
+        found.append(f"{one.export} on {mounted or 'the system disk'}")
     for one in options.bound(node):
         runs(context, unit_name(one.path))
         first, second = context.output("stat -c %s %s %s", "%d:%i", one.export or "", one.path).split()
         if first != second:
             fail(f"{one.path} is not {one.export}")
-        said.append(f"{one.path} is {one.export}")
-    return ", ".join(said)
+        found.append(f"{one.path} is {one.export}")
+    return ", ".join(found)
 
 
 def _listens(context: Context) -> str:
@@ -115,7 +115,7 @@ def _listens(context: Context) -> str:
     if wanted and not rdma:
         fail("the server does not listen for RDMA")
     if rdma and not wanted:
-        fail(f"the server listens for RDMA ({rdma[0]}), which no filesystem declares")
+        fail(f"the server listens for RDMA ({rdma[0]}), but no filesystem declares RDMA")
     return f"TCP port {PORT}{', ' + rdma[0] if rdma else ''}"
 
 
@@ -124,16 +124,16 @@ def _daemons(context: Context) -> str:
 
 
 CHECKS = (
-    Check("the NFS server is installed and runs", _runs, needs=_NEEDS, settle_seconds=10),
+    Check("the NFS server is installed and running", _runs, needs=_NEEDS, settle_seconds=10),
     Check("the NFS server's files are as declared", _files),
     Check("rpcbind and rpc.statd are masked", _masked),
     Check("the NFS server has its declared threads", _threads, needs=_NEEDS),
-    Check("NFS 4.1 and 4.2 are served, and no other version", _versions, needs=_NEEDS),
-    Check("folders are exported as declared, and no others", _exports, needs=_NEEDS),
+    Check("only NFS 4.1 and 4.2 are served", _versions, needs=_NEEDS),
+    Check("only declared folders are exported, as declared", _exports, needs=_NEEDS),
     Check("exported folders are on their declared filesystems", _folders, needs=_NEEDS),
-    Check("the NFS server listens as declared", _listens, needs=_NEEDS),
+    Check("the NFS server listens on its declared addresses", _listens, needs=_NEEDS),
     Check(
-        "the daemons of the declared security run",
+        "the daemons for the declared security are running",
         _daemons,
         applies=lambda node, options: secured(options.exported(node)),
         needs=_NEEDS,

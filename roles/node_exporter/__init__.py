@@ -1,5 +1,5 @@
 """node_exporter: a node's own figures - CPUs, memory, disks, network, InfiniBand ports, units - for Prometheus.
 
-The distribution's package, started with a command line of ours. rackwright's other roles hand in their figures through
-its textfile folder, where root alone may write: Prometheus takes what is there for the node's own figures.
+The distribution's package, started with rackwright's command line. Other roles publish their metrics through
+its textfile folder, where only root may write: Prometheus treats its contents as the node's own metrics.
 """

@@ -1,4 +1,4 @@
-"""Brings a node to what the node_exporter role declares."""
+"""Applies the node_exporter role to a node."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ def node_exporter(options: NodeExporterOptions) -> None:
     """The package, the folder of textfiles, the unit."""
     site = site_of()
     install_exporter(options, arguments(site.cluster, site.node, options))
-    files.directory(name="Let root alone write textfiles", path=TEXTFILES)
+    files.directory(name="Restrict the textfile folder to root", path=TEXTFILES)
     run_exporter(options)

@@ -15,7 +15,7 @@ from rackwright.textfiles import TEXTFILES
 _ADDED = ("ethtool", "mountstats", "processes", "systemd")
 """Collectors that are off by default; timex goes where a container may not ask for the kernel's clock."""
 _ETHTOOL = "(pause|discard|drop|err|out_of_buffer|cnp|ecn|link_down|timeout)"
-"""A ConnectX port has some 1,500 counters; these tell of congestion and of bad links."""
+"""A ConnectX port has some 1,500 counters; these show congestion and bad links."""
 _VIRTUAL = "^(br-|cali|cni|docker|flannel|lo$|tap|veth|virbr|vnet)"
 """Interfaces of containers and virtual machines, which come and go."""
 _PSEUDO = (

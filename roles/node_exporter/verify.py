@@ -1,4 +1,4 @@
-"""What the node_exporter role claims of a node."""
+"""Checks of the node_exporter role."""
 
 from __future__ import annotations
 
@@ -38,5 +38,5 @@ def _readable(context: CheckContext[NodeExporterOptions]) -> str:
 CHECKS = (
     *exporter_checks("node_exporter", arguments),
     Check("node_exporter can read every textfile", _readable),
-    Check("root alone writes textfiles for node_exporter", _root_alone),
+    Check("only root writes textfiles for node_exporter", _root_alone),
 )

@@ -1,4 +1,4 @@
-"""Brings a node to what the nvidia_container_toolkit role declares."""
+"""Applies the nvidia_container_toolkit role to a node."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def nvidia_container_toolkit(options: NvidiaContainerToolkitOptions) -> None:
         name="Install the container toolkit as locked", packages=component(group, *options.parts), hold=True
     )
     settings.setting(
-        name="Choose how the runtime gives devices",
+        name="Set the runtime's device mode",
         target="mode of nvidia-container-runtime",
         read=MODE_READ,
         want=options.mode,
@@ -45,10 +45,10 @@ def nvidia_container_toolkit(options: NvidiaContainerToolkitOptions) -> None:
 
 def _containerd(options: NvidiaContainerToolkitOptions) -> None:
     if options.containerd == "off":
-        files.absent(name="Give containerd no runtime of NVIDIA's", path=CONTAINERD)
+        files.absent(name="Remove the nvidia runtime from containerd", path=CONTAINERD)
         return
     version, plugin = _PLUGINS[options.containerd]
-    files.directory(name="Create the folder of containerd's drop-ins", path="/etc/containerd/conf.d")
+    files.directory(name="Create the folder for containerd drop-ins", path="/etc/containerd/conf.d")
     files.file(
         name="Add the nvidia runtime to containerd",
         path=CONTAINERD,
@@ -57,7 +57,7 @@ def _containerd(options: NvidiaContainerToolkitOptions) -> None:
 
 
 def _spec(version: str) -> None:
-    """The toolkit's own units where it has them, else one of ours; and the spec itself, now."""
+    """The toolkit's own units where it has them, otherwise one of rackwright's; and the spec itself, now."""
     if at_least(version, _REFRESH_FROM):
         service = _REFRESH[1]
         units.unit(name="Renew the CDI spec with the driver", unit=_REFRESH[0])

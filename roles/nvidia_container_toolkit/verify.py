@@ -1,4 +1,4 @@
-"""What the nvidia_container_toolkit role claims of a node."""
+"""Checks of the nvidia_container_toolkit role."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _version(context: CheckContext[NvidiaContainerToolkitOptions]) -> str:
     if found is None:
         raise Undetermined(f"nvidia-ctk reports no version: {output.strip()[:80]!r}")
     if found[1] != locked:
-        fail(f"nvidia-ctk is {found[1]}, the lock has {locked}")
+        fail(f"nvidia-ctk is {found[1]}, not the locked {locked}")
     return found[1]
 
 
@@ -73,7 +73,7 @@ def _mode(context: CheckContext[NvidiaContainerToolkitOptions]) -> str:
 
 CHECKS = (
     Check("the container toolkit is installed as locked and held", as_locked),
-    Check("nvidia-ctk is of the locked version", _version),
-    Check("the runtime gives devices as declared", _mode),
-    Check("the CDI spec has the declared GPUs", _devices, settle_seconds=15),
+    Check("nvidia-ctk has the locked version", _version),
+    Check("the runtime has the declared device mode", _mode),
+    Check("the CDI spec lists the declared GPUs", _devices, settle_seconds=15),
 )

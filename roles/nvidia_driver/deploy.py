@@ -1,4 +1,4 @@
-"""Brings a node to what the nvidia_driver role declares."""
+"""Applies the nvidia_driver role to a node."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def nvidia_driver(options: NvidiaDriverOptions) -> None:
     if group.source != "distribution":
         _repository(site, options, group, archive)
     if (pin := archive.paths.get("pin")) is not None:
-        files.file(name="Keep what the driver needs at its version", path=pin, content=texts.pin(group))
+        files.file(name="Pin the driver's dependencies", path=pin, content=texts.pin(group))
     _modprobe(options, group)
     _install(site, options, group)
     dkms.built(
@@ -54,7 +54,7 @@ def _repository(site: Site, options: NvidiaDriverOptions, group: GroupLock, arch
         return
     stream = f"{group.driver_branch}-{'open' if group.open_modules else 'dkms'}"
     settings.setting(
-        name="Choose the module stream of the driver's branch",
+        name="Select the module stream of the driver branch",
         target="module stream nvidia-driver",
         read="dnf -q module list --enabled nvidia-driver | awk '$1 == \"nvidia-driver\" {print $2; exit}'",
         want=stream,
@@ -70,16 +70,16 @@ def _modprobe(options: NvidiaDriverOptions, group: GroupLock) -> None:
         content=texts.modprobe(options, group),
     )
     files.file(
-        name="Name the modules to load at boot",
+        name="Write the list of modules to load at boot",
         path=texts.MODULES_LOAD,
         content=render("nvidia_driver/modules-load.conf.j2"),
     )
     if options.signing is None:
-        files.absent(name="Leave DKMS its own signing key", path=texts.DKMS_SIGNING)
+        files.absent(name="Remove the DKMS signing key settings", path=texts.DKMS_SIGNING)
         return
-    files.directory(name="Create the folder of DKMS's settings", path="/etc/dkms/framework.conf.d")
+    files.directory(name="Create the folder for DKMS settings", path="/etc/dkms/framework.conf.d")
     files.file(
-        name="Name the key DKMS signs with",
+        name="Write the DKMS signing key settings",
         path=texts.DKMS_SIGNING,
         content=render("nvidia_driver/dkms-signing.conf.j2", signing=options.signing),
     )
@@ -100,7 +100,7 @@ def _install(site: Site, options: NvidiaDriverOptions, group: GroupLock) -> None
         build_modules=False,
     )
     if has(site.node.platform, Capability.KERNEL):
-        packages.installed(name="Install what reads Secure Boot", packages=("mokutil",))
+        packages.installed(name="Install the Secure Boot tools", packages=("mokutil",))
 
 
 def _initramfs(group: GroupLock) -> None:
@@ -118,7 +118,7 @@ def _initramfs(group: GroupLock) -> None:
 def _load(group: GroupLock) -> None:
     # first, so that what needs the driver waits where only a reboot brings it
     reboots.due(
-        name="See whether the driver needs a reboot",
+        name="Check whether the driver needs a reboot",
         target="loaded driver",
         read=texts.loaded_read(group),
         want=texts.LOADED,

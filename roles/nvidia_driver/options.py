@@ -52,7 +52,7 @@ class ModuleOptions(Frozen):
         "request_free_mem_region err -34.",
     )
     registry_dwords: dict[DwordKey, int] = Field(
-        default_factory=dict, description="NVreg_RegistryDwords: what has no option of its own, by key."
+        default_factory=dict, description="NVreg_RegistryDwords: keys without a separate option."
     )
 
 
@@ -64,7 +64,7 @@ class Signing(Frozen):
 
 
 class NvidiaDriverOptions(StackOptions, SetsUpGpuRepository):
-    """NVIDIA's driver on nodes that are declared to have its GPUs, as the lock says."""
+    """NVIDIA's locked driver on nodes with declared NVIDIA GPUs."""
 
     role: ClassVar[str] = "nvidia_driver"
     parts: ClassVar[tuple[str, ...]] = ("modules", "pin", "driver")
@@ -122,7 +122,7 @@ class NvidiaDriverOptions(StackOptions, SetsUpGpuRepository):
         if stack is not None and stack.source == "mirror" and self.repository is None:
             yield (
                 "repository",
-                "The driver comes from a mirror, and its URL is not declared.",
+                "The driver comes from a mirror, but its URL is not declared.",
                 "e.g. `repository: http://mirror.example.com/cuda/ubuntu2404/x86_64/`",
             )
         kinds = sorted({node.os for node in self.nodes(cluster)}, key=str)
@@ -131,7 +131,7 @@ class NvidiaDriverOptions(StackOptions, SetsUpGpuRepository):
             url = " and ".join(dict.fromkeys(origin(os).key_url for os in kinds))
             yield (
                 "repository_key",
-                "The repository's packages are trusted by its key, and no key file is declared.",
+                "The repository's packages are trusted by its key, but no key file is declared.",
                 f"download {url}, put it beside the cluster file and name it here",
             )
             return
@@ -156,7 +156,7 @@ class NvidiaDriverOptions(StackOptions, SetsUpGpuRepository):
                 hint = "these nodes' systems have different keys: set `repository_key` below each group's `options`"
             else:
                 hint = f"this is another key: download {url}"
-            yield "repository_key", f"The key's fingerprint is {found}, expected is {expected}.", hint
+            yield "repository_key", f"The key's fingerprint is {found}, not {expected}.", hint
 
     def lock_problems(self, cluster: Cluster) -> Iterable[Trouble]:
         """As every role of the stack; keys that are missing or wrong; and pairs that are known not to build.
@@ -179,7 +179,7 @@ class NvidiaDriverOptions(StackOptions, SetsUpGpuRepository):
             if group is not None and group.kernel is not None and node.offers(DeclaresKernel) is None:
                 yield (
                     "",
-                    f"The lock has the kernel {group.kernel} for {node.name}, and no role of the node installs it.",
+                    f"The lock has the kernel {group.kernel} for {node.name}, but no role of the node installs it.",
                     "add `kernel: {}` under `roles`",
                 )
                 return

@@ -1,4 +1,4 @@
-"""What the nvidia_driver role claims of a node: installed, held, built, loaded, all as locked."""
+"""Checks of the nvidia_driver role: installed, held, built, loaded, all as locked."""
 
 from __future__ import annotations
 
@@ -81,10 +81,12 @@ def _loaded(context: CheckContext[NvidiaDriverOptions]) -> str:
         raise Undetermined(f"/proc/driver/nvidia/version cannot be read: {result.stderr.strip()}")
     version, is_open = parse_loaded(result.stdout)
     if version != group.driver_version:
-        fail(f"{version} is loaded, the lock has {group.driver_version}: {_REBOOT}")
+        fail(f"driver {version} is loaded, not the locked {group.driver_version}: {_REBOOT}")
     if is_open != group.open_modules:
         kinds = {True: "open", False: "proprietary"}
-        fail(f"{kinds[is_open]} modules are loaded, the lock has {kinds[group.open_modules]}: {_REBOOT}")
+        fail(
+            f"{kinds[is_open]} modules are loaded, not the locked {kinds[group.open_modules]} ones: {_REBOOT}"
+        )
     return f"{version}, {'open' if is_open else 'proprietary'} modules"
 
 
@@ -123,7 +125,7 @@ def _secure_boot(context: CheckContext[NvidiaDriverOptions]) -> str:
     found = parse_secure_boot(result.rc, result.stdout, result.stderr)
     words = {True: "on", False: "off"}
     if found != declared:
-        fail(f"Secure Boot is {words[found]}, declared `gpu_stack.secure_boot` is {words[declared]}")
+        fail(f"Secure Boot is {words[found]}, but `gpu_stack.secure_boot` is {words[declared]}")
     return f"Secure Boot is {words[found]}"
 
 
@@ -149,10 +151,10 @@ CHECKS = (
     Check("the driver is installed as locked and held", as_locked),
     Check("every package is completely installed", _audit, applies=_has_dpkg),
     Check("the driver's modules are built for the locked kernel", _built),
-    Check("modprobe would load the locked driver", _module_file),
+    Check("modprobe loads the locked driver", _module_file),
     Check("the loaded driver is the locked one", _loaded, needs=_MODULES),
     Check("the driver's parameters are the declared ones", _parameters, needs=_MODULES),
-    Check("nouveau is kept out", partial(_no_nouveau, loaded=False)),
+    Check("nouveau is blacklisted", partial(_no_nouveau, loaded=False)),
     Check("nouveau is not loaded", partial(_no_nouveau, loaded=True), needs=_MODULES),
     Check("Secure Boot is as declared", _secure_boot, needs=_MODULES),
     Check("the key that signs modules is enrolled", _signed_by_site, needs=_MODULES),

@@ -1,4 +1,4 @@
-"""Brings a node to what the object_store role declares."""
+"""Applies the object_store role to a node."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def object_store(options: ObjectStoreOptions) -> None:
     for software in host.loop(options.software):  # type: ignore[no-untyped-call]
         packages.installed(name=f"Install {software}", packages=names(site.node.family, software).packages)
     files.file(
-        name="Set the endpoints in login shells",
+        name="Set the object store endpoints in login shells",
         path=texts.PROFILE,
         content=texts.profile(site.node, options),
     )
@@ -29,7 +29,7 @@ def object_store(options: ObjectStoreOptions) -> None:
         files.absent(name=f"Remove {texts.WRAPPER}", path=texts.WRAPPER, marker=texts.MARKER)
     else:
         files.file(
-            name="Hide AWS's variables from rclone",
+            name="Hide AWS variables from rclone",
             path=texts.WRAPPER,
             content=wrapper,
             mode="755",
@@ -37,9 +37,9 @@ def object_store(options: ObjectStoreOptions) -> None:
         )
     there: str | None = host.get_fact(Answer, read=texts.of_ours())
     for name in host.loop(texts.leftovers(there, options)):  # type: ignore[no-untyped-call]
-        # by a command of its own: a plan would show the text of a file that is removed, and it holds keys
+        # by a separate command: a plan shows the text of a removed file, and this one holds keys
         settings.setting(
-            name=f"Remove {name}, which is declared no more",
+            name=f"Remove {name}, no longer declared",
             target=f"{name}.service",
             read=texts.present(name),
             want="gone",
@@ -54,16 +54,16 @@ def _mount(site: Site, options: ObjectStoreOptions, path: str) -> None:
     mount, unit = options.mounts[path], options.unit_of(path)
     keys = texts.keys_path(options, path)
     for folder, mode in ((texts.FOLDER.rpartition("/")[0], "755"), (texts.FOLDER, "700")):
-        files.directory(name=f"Make {folder}", path=folder, mode=mode)
+        files.directory(name=f"Create {folder}", path=folder, mode=mode)
     files.file(
-        name=f"Write the keys of {path}",
+        name=f"Write the keys for {path}",
         path=keys,
         content=texts.keys(mount, lambda secret: site.secret(secret).reveal()),
         mode="600",
         sensitive=True,
     )
     text = texts.unit(site.node, options, path)
-    files.file(name=f"Write the service of {path}", path=f"{UNITS}/{unit}", content=text)
+    files.file(name=f"Write the service for {path}", path=f"{UNITS}/{unit}", content=text)
     if mount.cache is not None:
-        files.directory(name=f"Make {mount.cache}", path=mount.cache, mode="700")
+        files.directory(name=f"Create {mount.cache}", path=mount.cache, mode="700")
     units.unit(name=f"Mount {path}", unit=unit, restart_on=(keys, f"{UNITS}/{unit}"))

@@ -164,6 +164,6 @@ class ObjectStoreOptions(RoleOptions, WritesUnitFiles):
             if urlsplit(one.url).scheme == "http":
                 yield (
                     f"endpoints.{name}.url",
-                    f"{one.url} is not encrypted: every node on the way reads the data.",
+                    f"{one.url} is not encrypted: every hop on the path can read the data.",
                     None,
                 )

@@ -1,4 +1,4 @@
-"""What the object_store role writes: shared by the deploy and its checks."""
+"""Files of the object_store role: shared by the deploy and its checks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FOLDER = "/etc/rackwright/object-store"
 WRAPPER = "/usr/local/bin/rclone"
 """rclone 1.60 ends with LoadCustomCABundleError where AWS_CA_BUNDLE is set (seen with Debian 12's, 2026-11-26)."""
 MARKER = "# Written by rackwright"
-"""In every version of the wrapper: a site may have an rclone of its own in its place."""
+"""In every version of the wrapper: a site may have its own rclone there."""
 _LEFTOVER = re.compile(rf"(?:{UNITS}|{FOLDER})/({PREFIX}.+)\.(?:service|env)")
 
 
@@ -103,7 +103,7 @@ def files(node: Node, options: ObjectStoreOptions) -> dict[str, str | None]:
 
 
 def of_ours() -> str:
-    """Shell: the paths of services and keys of mounts that this role wrote, whatever it declared then."""
+    """Shell: the paths of all mount services and keys that this role has written."""
     return f"ls -d {UNITS}/{PREFIX}*.service {FOLDER}/{PREFIX}*.env 2>/dev/null | sort"
 
 

@@ -1,4 +1,4 @@
-"""What the object_store role claims of a node: endpoints answer, tools and settings are there, buckets are mounted."""
+"""Checks of the object_store role: endpoints answer, tools and settings are there, buckets are mounted."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _files(context: Context) -> str:
 
 def _answers(context: Context) -> str:
     """Any status is an answer: without keys most stores refuse the request."""
-    said, ca = [], context.options.ca_file(context.node)
+    answered, ca = [], context.options.ca_file(context.node)
     for name, one in context.options.endpoints.items():
         command = _ASK.replace("15%s", "15 --cacert %s" if ca is not None else "15")
         given = (ca, one.url) if ca is not None else (one.url,)
@@ -69,12 +69,12 @@ def _answers(context: Context) -> str:
             )
         if status.startswith("5"):
             fail(f"{one.url} ({name}) answers with status {status}")
-        said.append(f"{one.url} answers ({status})")
-    return ", ".join(said)
+        answered.append(f"{one.url} answers ({status})")
+    return ", ".join(answered)
 
 
 def _mounted(context: Context) -> str:
-    options, said = context.options, []
+    options, mounted = context.options, []
     table = context.fact(MountTable, tuple(options.mounts))
     for path in options.mounts:
         runs(context, options.unit_of(path))
@@ -89,8 +89,8 @@ def _mounted(context: Context) -> str:
             count = patient.run(context, path, _LOOK, path, seconds=_SECONDS)
         except patient.AnswerError as error:
             fail(f"{path} cannot be read: {error}")
-        said.append(f"{path} ({count} entries)")
-    return ", ".join(said)
+        mounted.append(f"{path} ({count} entries)")
+    return ", ".join(mounted)
 
 
 def _has_mounts(node: Node, options: ObjectStoreOptions) -> bool:

@@ -1,4 +1,4 @@
-"""Brings a node to what the opensm role declares."""
+"""Applies the opensm role to a node."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def opensm(options: OpensmOptions) -> None:
     )
     files.directory(name="Create opensm's folder", path=texts.FOLDER)
     files.file(
-        name="Write what starts opensm on a device",
+        name="Write the script that starts opensm",
         path=texts.START,
         content=render("opensm/start.sh.j2"),
         mode="755",
@@ -62,22 +62,22 @@ def _instance(site: Site, options: OpensmOptions, instance: Instance) -> None:
     )
     unit = f"{texts.UNITS}/{texts.unit(instance)}"
     files.file(
-        name=f"Write opensm's settings of {name}",
+        name=f"Write the opensm settings for {name}",
         path=conf,
         content=texts.conf(site.cluster, options, instance, lambda secret: site.secret(secret).reveal()),
         mode="600",
         sensitive=bool(subnet.sm_key or subnet.m_key),
     )
-    files.file(name=f"Write the partitions of {name}", path=partitions, content=texts.partitions(subnet))
+    files.file(name=f"Write the partitions for {name}", path=partitions, content=texts.partitions(subnet))
     text = texts.roots(site.cluster, options, instance)
     if text is not None:
-        files.file(name=f"Write the spines of {name}", path=roots, content=text)
+        files.file(name=f"Write the spines for {name}", path=roots, content=text)
     else:
-        files.absent(name=f"Name no spines of {name}", path=roots)
-    files.file(name=f"Write the unit of {name}", path=unit, content=texts.service(instance))
+        files.absent(name=f"Remove the spines for {name}", path=roots)
+    files.file(name=f"Write the unit for {name}", path=unit, content=texts.service(instance))
     if has(site.node.platform, Capability.KERNEL_MODULES):
         units.unit(
-            name=f"Run the subnet manager of {name}",
+            name=f"Start the subnet manager for {name}",
             unit=texts.unit(instance),
             restart_on=(conf, roots, unit, texts.START),
             reload_on=(partitions,),  # it reads them again at SIGHUP, without a new election

@@ -112,6 +112,6 @@ def _routing(cluster: Cluster, path: str, network: str, subnet: Subnet) -> Itera
     elif engine == "ftree" and fabric is not None and not layout.is_fat_tree(fabric):
         yield (
             place,
-            f"ftree wants the same number of cables from each leaf to each spine, which {network} does not have.",
+            f"ftree needs the same number of cables from each leaf to each spine, which {network} does not have.",
             "routing: updn",
         )

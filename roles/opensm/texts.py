@@ -29,7 +29,7 @@ def unit(instance: Instance) -> str:
 
 
 def units_there() -> str:
-    """Shell: the paths of the units that this role wrote, whatever it declared then."""
+    """Shell: the paths of all units that this role has written."""
     return f"ls -d {UNITS}/{_PREFIX}*.service 2>/dev/null | sort"
 
 

@@ -1,4 +1,4 @@
-"""What the opensm role claims of a node, asked of the subnet managers themselves."""
+"""Checks of the opensm role, answered by the subnet managers themselves."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _runs(context: Context) -> str:
 
 def _alone(context: Context) -> str:
     unit = names(context.node.family, "opensm").unit or ""
-    return is_masked(context, unit, "it would start one on every port")
+    return is_masked(context, unit, "it would start opensm on every port")
 
 
 def _files(context: Context) -> str:
@@ -90,10 +90,12 @@ def _judged(context: Context, instance: Instance, first: str, own: int, master: 
     if instance.first and master.guid != own:
         raise Failed(
             f"{name}: the master is {master.guid:#018x} (priority {master.priority}), not this node ({own:#018x}): "
-            "another subnet manager rules it, e.g. a switch's"
+            "another subnet manager controls it, e.g. a switch's"
         )
     if not instance.first and master.guid == own:
-        fail(f"{name}: this standby is the master: {first} does not run, or its port cannot be reached")
+        fail(
+            f"{name}: this standby is the master: {first} is not running opensm, or its port cannot be reached"
+        )
     if master.priority != wanted:
         fail(f"{name}: the master has priority {master.priority}, not {wanted} as {first} is declared")
     return f"{name}: {first} is the master, priority {master.priority}"
@@ -122,10 +124,14 @@ def _is_standby(node: Node, options: OpensmOptions) -> bool:
 CHECKS = (
     Check("the distribution's opensm stays off", _alone),
     Check("opensm's files are as declared", _files),
-    Check("opensm's settings are as declared, and for root alone", _settings),
-    Check("every declared subnet manager runs", _runs, needs=_MODULES, settle_seconds=15),
+    Check("opensm's settings are as declared and only root can read them", _settings),
+    Check("every declared subnet manager is running", _runs, needs=_MODULES, settle_seconds=15),
     Check("the declared node is the master of each subnet", _master, needs=_MODULES, settle_seconds=60),
     Check(
-        "standbys are ready to take over", _standby, needs=_MODULES, settle_seconds=60, applies=_is_standby
+        "standby subnet managers are ready to take over",
+        _standby,
+        needs=_MODULES,
+        settle_seconds=60,
+        applies=_is_standby,
     ),
 )

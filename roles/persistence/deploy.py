@@ -1,4 +1,4 @@
-"""Brings a node to what the persistence role declares."""
+"""Applies the persistence role to a node."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def persistence(options: PersistenceOptions) -> None:
     site = site_of()
     group = group_for(site)
     # before the unit it belongs to: systemd 252 overlooks a folder made after it first saw the unit
-    files.directory(name="Create the folder of the persistence daemon's drop-ins", path=DROP_IN)
+    files.directory(name="Create the folder for persistence daemon drop-ins", path=DROP_IN)
     files.file(
-        name="Write how the persistence daemon starts",
+        name="Write the persistence daemon's drop-in",
         path=f"{DROP_IN}/90-rackwright.conf",
         content=render("persistence/drop-in.conf.j2", user=user(group), verbose=options.verbose),
     )
@@ -35,11 +35,11 @@ def persistence(options: PersistenceOptions) -> None:
     )
     if has(site.node.platform, Capability.KERNEL_MODULES):
         units.unit(
-            name="Run the persistence daemon",
+            name="Start the persistence daemon",
             unit=UNIT,
             restart_on=(DROP_IN,),
             disruptive=False,
             after_reboot=True,  # it opens the loaded driver's devices
         )
     else:  # without a device it fails at every boot
-        units.unit(name="Leave the persistence daemon off", unit=UNIT, running=False, enabled=False)
+        units.unit(name="Disable the persistence daemon", unit=UNIT, running=False, enabled=False)

@@ -15,7 +15,7 @@ from rackwright.model.interfaces import WritesUnitFiles
 
 
 class PersistenceOptions(StackOptions, WritesUnitFiles):
-    """NVIDIA's persistence daemon on nodes that are declared to have its GPUs, as the lock says."""
+    """NVIDIA's locked persistence daemon on nodes with declared NVIDIA GPUs."""
 
     role: ClassVar[str] = "persistence"
     parts: ClassVar[tuple[str, ...]] = ("persistenced",)

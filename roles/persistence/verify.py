@@ -1,4 +1,4 @@
-"""What the persistence role claims of a node."""
+"""Checks of the persistence role."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _on(context: CheckContext[PersistenceOptions]) -> str:
 CHECKS = (
     Check("the persistence daemon is installed as locked and held", as_locked),
     Check(
-        "the persistence daemon runs",
+        "the persistence daemon is running",
         partial(runs, unit="nvidia-persistenced.service"),
         needs=_DEVICE,
         settle_seconds=20,

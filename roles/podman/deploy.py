@@ -1,4 +1,4 @@
-"""Brings a node to what the podman role declares."""
+"""Applies the podman role to a node."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def podman(options: PodmanOptions) -> None:
     """Settings, then the packages: podman has no daemon, so nothing is ever restarted."""
     site = site_of()
     files.directory(name="Create podman's folder", path="/etc/containers")
-    files.directory(name="Create the folder of registries", path=texts.REGISTRIES.rpartition("/")[0])
+    files.directory(name="Create the folder for registries", path=texts.REGISTRIES.rpartition("/")[0])
     files.directory(name="Create podman's data folder", path=options.graph_root, mode="700")
     if options.rootless_root is not None:
         user_folders(site.node, texts.folders(options))

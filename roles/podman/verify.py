@@ -1,4 +1,4 @@
-"""What the podman role claims of a node."""
+"""Checks of the podman role."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _mirror(context: CheckContext[PodmanOptions]) -> str:
     mirrors = (entry or {}).get("Mirrors") or []
     found = [mirror.get("Location") for mirror in mirrors]
     same(found, [] if wanted is None else [wanted], "podman's mirror of docker.io")
-    return f"docker.io by way of {wanted}" if wanted else "no mirror, as declared"
+    return f"docker.io through {wanted}" if wanted else "no mirror, as declared"
 
 
 def _subids(context: CheckContext[PodmanOptions]) -> str:
@@ -88,18 +88,18 @@ def _registries(context: CheckContext[PodmanOptions]) -> str:
 
 CHECKS = (
     Check(
-        "podman's certificates and logins of registries are as declared",
+        "Podman's registry certificates and logins are as declared",
         _registries,
         applies=has_registry_files,
     ),
-    Check("podman's files are as declared", _files),
-    Check("podman has its declared settings", _settings),
-    Check("podman pulls by way of the declared mirror", _mirror),
+    Check("Podman's files are as declared", _files),
+    Check("Podman has its declared settings", _settings),
+    Check("Podman pulls through the declared mirror", _mirror),
     Check("every user has separate subordinate ids", _subids),
     Check(
-        "users' folders for podman are theirs alone",
+        "users' Podman folders are private",
         lambda context: only_their_users(context, texts.folders(context.options)),
         applies=lambda node, options: options.rootless_root is not None,
     ),
-    Check("users may use their subordinate ids", _helpers),
+    Check("users can use their subordinate ids", _helpers),
 )

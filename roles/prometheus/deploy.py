@@ -1,4 +1,4 @@
-"""Brings a head to what the prometheus role declares."""
+"""Applies the prometheus role to a head."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def prometheus(options: PrometheusOptions) -> None:
     install_exporter(options, texts.arguments(cluster, node, options))
     _passwords(site, options)
     files.directory(
-        name="Make the folder of samples",
+        name="Create the folder for samples",
         path=options.samples,
         mode="750",
         owner="prometheus",
         group="prometheus",
     )
-    files.directory(name="Make the folder of targets and rules", path=texts.folder(node, options))
+    files.directory(name="Create the folder for targets and rules", path=texts.folder(node, options))
     targets = texts.target_files(cluster, node, options)
     for path, text in host.loop(targets.items()):  # type: ignore[no-untyped-call]
         files.file(name=f"Write {path}", path=path, content=text)

@@ -59,7 +59,7 @@ class Federation(Frozen):
 
 
 class ExtraJob(Frozen):
-    """Something of the site's own that serves metrics."""
+    """A service of the site that exposes metrics."""
 
     targets: tuple[HostPort, ...] = Field(min_length=1)
     path: str = Field(default="/metrics", pattern=r"^/[A-Za-z0-9._~/-]*$")
@@ -124,7 +124,7 @@ class PrometheusOptions(ExporterOptions, CollectsMetrics, ReservesMemory):
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         if len(set(self.nodes)) != len(self.nodes):
-            raise mistake("The pair is one node twice.", "name two heads")
+            raise mistake("Both nodes of the pair are the same.", "name two heads")
         if own := sorted(OWN_LABELS & self.labels.keys() | {"cluster"} & self.labels.keys()):
             raise mistake(f"rackwright sets the label {own[0]} itself.", "choose another name, e.g. `site`")
         sites = [one.site for one in self.federate]
@@ -182,7 +182,7 @@ class PrometheusOptions(ExporterOptions, CollectsMetrics, ReservesMemory):
         for name in sorted(self.extra_jobs.keys() & jobs_of(cluster).keys()):
             yield (
                 f"extra_jobs.{name}",
-                f"rackwright's own targets have the job {name}.",
+                f"The job name {name} is reserved by rackwright.",
                 "choose another name",
             )
 
@@ -191,7 +191,7 @@ class PrometheusOptions(ExporterOptions, CollectsMetrics, ReservesMemory):
         if not any(node.offers(RoutesAlerts) for node in cluster.nodes):
             yield (
                 "",
-                "No Alertmanager is declared: alerts are evaluated and sent nowhere.",
+                "No Alertmanager is declared: alerts are evaluated but not sent.",
                 "add the role alertmanager",
             )
         for index, one in enumerate(self.remote_write):

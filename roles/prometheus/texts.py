@@ -92,7 +92,7 @@ def config_yml(cluster: Cluster, node: Node, options: PrometheusOptions) -> str:
 
 
 def _replica(node: Node, options: PrometheusOptions) -> dict[str, str]:
-    """Tells the two of a pair apart where both send; Alertmanager never sees it."""
+    """Distinguishes the two of a pair where both send; Alertmanager never sees it."""
     return {"replica": node.name} if len(options.nodes) > 1 else {}
 
 
@@ -175,7 +175,7 @@ def _federation(node: Node, options: PrometheusOptions, index: int) -> dict[str,
     }
 
 
-# Another site's `up` and recorded series have the names of ours: our rules would fire for its nodes, which its own
+# Another site's `up` and recorded series have the same names as here: these rules would fire for its nodes, which its own
 # Prometheus does already, and two nodes with one name would be one.
 _OF_A_SITE = {
     "source_labels": ["__name__"],

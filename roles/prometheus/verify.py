@@ -1,4 +1,4 @@
-"""What the prometheus role claims of a head."""
+"""Checks of the prometheus role."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def _loaded(context: CheckContext[PrometheusOptions]) -> str:
     found = vector(context, 'prometheus_config_last_reload_successful{job="prometheus"}')
     mine = [value for labels, value in found if labels.get("node") == context.node.name]
     if not mine:
-        raise Undetermined("Prometheus has not read itself yet")
+        raise Undetermined("Prometheus has not scraped itself yet")
     if mine != [1]:
-        fail("Prometheus refused its settings when they were last loaded, and goes on with older ones")
+        fail("Prometheus rejected its settings at the last reload and still runs with the previous ones")
     return "its last reload succeeded"
 
 
@@ -51,13 +51,13 @@ def _targets(context: CheckContext[PrometheusOptions]) -> str:
             if (scrape.interval_seconds or 0) > _SELDOM_SECONDS:
                 waiting += len(missing)
             else:
-                wrong += [f"{job} {name} is not known" for name in missing]
+                wrong += [f"{job} {name} is not a target" for name in missing]
             wrong += [f"{job} {name} does not answer" for name in names if up.get(name) == 0]
     if wrong:
         more = f" and {len(wrong) - _SHOWN} more" if wrong[_SHOWN:] else ""
         fail(f"{'; '.join(wrong[:_SHOWN])}{more}")
     if waiting:
-        raise Warned(f"{waiting} of {count} targets, which are read seldom, wait for their first time")
+        raise Warned(f"{waiting} of {count} targets with long intervals have not been scraped yet")
     return f"{count} targets answer"
 
 
@@ -69,7 +69,7 @@ def _rules(context: CheckContext[PrometheusOptions]) -> str:
         ill = [f"{rule['name']}: {rule.get('lastError', '')}" for rule in rules if rule["health"] == "err"]
         waiting = [rule["name"] for rule in rules if rule["health"] == "unknown"]
     except (KeyError, TypeError) as error:
-        raise Undetermined("Prometheus' list of rules has another form than documented") from error
+        raise Undetermined("Prometheus' list of rules is not in the documented format") from error
     if ill:
         fail(f"{len(ill)} rules fail: {printable(ill[0], 200)}")
     if waiting:
@@ -82,7 +82,7 @@ def _rules(context: CheckContext[PrometheusOptions]) -> str:
 def _notifies(context: CheckContext[PrometheusOptions]) -> str:
     routers = [node.name for node in context.cluster.nodes if node.offers(RoutesAlerts) is not None]
     if not routers:
-        raise Warned("no Alertmanager is declared: alerts reach no one")
+        raise Warned("no Alertmanager is declared: alerts are not sent")
     found = answer(context, "alertmanagers")
     active = found.get("activeAlertmanagers") if isinstance(found, dict) else None
     if not isinstance(active, list):
@@ -91,7 +91,7 @@ def _notifies(context: CheckContext[PrometheusOptions]) -> str:
         fail(f"Prometheus knows {len(active)} of {len(routers)} Alertmanagers ({', '.join(routers)})")
     failed = vector(context, 'increase(prometheus_notifications_errors_total{job="prometheus"}[5m]) > 0')
     if failed:
-        fail("Prometheus could not hand alerts to Alertmanager within the last 5 minutes")
+        fail("Prometheus failed to send alerts to Alertmanager within the last 5 minutes")
     return f"alerts go to {', '.join(routers)}"
 
 
@@ -99,7 +99,7 @@ CHECKS = (
     *exporter_checks("Prometheus", texts.arguments),
     Check("Prometheus has its declared settings, targets and rules", _files),
     Check("Prometheus has loaded its settings", _loaded, live=True, settle_seconds=90),
-    Check("Prometheus reads every declared target", _targets, live=True, settle_seconds=90),
+    Check("Prometheus scrapes every declared target", _targets, live=True, settle_seconds=90),
     Check("every rule of Prometheus is evaluated", _rules, live=True, settle_seconds=90),
-    Check("Prometheus hands alerts to Alertmanager", _notifies, live=True, settle_seconds=60),
+    Check("Prometheus sends alerts to Alertmanager", _notifies, live=True, settle_seconds=60),
 )

@@ -1,1 +1,1 @@
-"""The HTTP proxy by which nodes reach what is outside the cluster."""
+"""The HTTP proxy through which nodes reach hosts outside the cluster."""

@@ -1,4 +1,4 @@
-"""Brings a node to what the proxy role declares."""
+"""Applies the proxy role to a node."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def proxy(options: ProxyOptions) -> None:
     """Login shells and dnf. Roles whose daemons fetch from outside put it into their own units; apt's is a mirror's."""
     site = site_of()
     files.file(
-        name="Set the proxy of login shells",
+        name="Set the proxy in login shells",
         path=texts.PROFILE,
         content=texts.profile(site.cluster, site.node, options),
     )

@@ -98,7 +98,7 @@ class ProxyOptions(RoleOptions, SetsProxy):
         }
 
     def warnings(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
-        """apt, which has a proxy of its own."""
+        """apt, which has a separate proxy setting."""
         nodes = cluster.running("proxy", self)
         uses_apt = any(node.family.package_tool == "apt" for node in nodes)
         if uses_apt and cluster.mirrors.apt is None and cluster.mirrors.apt_proxy is None:

@@ -1,4 +1,4 @@
-"""What the proxy role claims of a node."""
+"""Checks of the proxy role."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _daemons(context: CheckContext[ProxyOptions]) -> str:
     found = fetching_units(context.node)
     for unit in found:
         _has(parse_environment(context.output("sh -c %s", ENVIRON.format(unit=unit))), wanted, unit)
-    return f"{', '.join(found)} run with it"
+    return f"{', '.join(found)} use it"
 
 
 def _dnf(context: CheckContext[ProxyOptions]) -> str:
@@ -87,25 +87,25 @@ def _answers(context: CheckContext[ProxyOptions]) -> str:
 def _probe(context: CheckContext[ProxyOptions], url: str) -> str:
     parts, target = urlsplit(url), context.options.probe
     arguments = (PROGRAM, parts.hostname or "", str(parts.port or 80), target, str(SECONDS))
-    said = context.output(f"python3 -IS -c{' %s' * len(arguments)}", *arguments).strip()
-    if said.startswith("! "):
-        fail(f"{url} does not answer: {said[2:]}")
-    status = _STATUS.fullmatch(said)
+    status_line = context.output(f"python3 -IS -c{' %s' * len(arguments)}", *arguments).strip()
+    if status_line.startswith("! "):
+        fail(f"{url} does not answer: {status_line[2:]}")
+    status = _STATUS.fullmatch(status_line)
     if status is None:
-        if said:
-            fail(f"{url} does not speak HTTP: it answers {said[:80]!r}")
+        if status_line:
+            fail(f"{url} does not speak HTTP: it answers {status_line[:80]!r}")
         fail(f"{url} closed the connection without an answer")
     if status[1] == "407":
-        fail(f"{url} asks for a login (407), and no user here has one")
+        fail(f"{url} requires a login (407), which rackwright does not support")
     if not status[1].startswith("2"):
-        raise Warned(f"{url} answers, and does not connect to {target}:443: {said[:80]}")
+        raise Warned(f"{url} answers but does not connect to {target}:443: {status_line[:80]}")
     return f"{url} connects to {target}:443"
 
 
 CHECKS: tuple[Check, ...] = (
     Check("login shells have the declared proxy", _login_shells),
     Check(
-        "daemons that fetch from outside run with the proxy",
+        "daemons that fetch from outside use the proxy",
         _daemons,
         applies=lambda node, options: bool(fetching_units(node)),
         settle_seconds=10,

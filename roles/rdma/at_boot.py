@@ -57,7 +57,7 @@ def read_requests_claim(context: CheckContext[RdmaOptions]) -> str:
     for hca in _cards(context):
         size = parse_read_request(context.output("setpci -s %s CAP_EXP+8.w", hca.pci or ""))
         if size != wanted:
-            wrong.append(f"{hca.name} ({hca.pci}) asks for {size} bytes, not {wanted}")
+            wrong.append(f"{hca.name} ({hca.pci}) has a read request size of {size} bytes, not {wanted}")
     if wrong:
         fail("; ".join(wrong))
     return f"{wanted} bytes"
@@ -68,7 +68,7 @@ def interrupts_claim(context: CheckContext[RdmaOptions]) -> str:
     by_pci = {hca.pci or "": hca.name for hca in _cards(context)}
     printed = context.fact(Answer, interrupts_read(tuple(by_pci))) or ""
     if printed == LOCAL:
-        return f"interrupts of {', '.join(by_pci.values())} are on CPUs near them"
+        return f"interrupts of {', '.join(by_pci.values())} are on local CPUs"
     far: dict[str, list[str]] = {}
     unread = []
     for line in printed.splitlines():

@@ -1,4 +1,4 @@
-"""Brings a node to what the rdma role declares, as far as its platform has it."""
+"""Applies the rdma role to a node, as far as its platform has it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def rdma(options: RdmaOptions) -> None:
     cards = tuple(hca for hca in hcas if hca.pci is not None)
     if cards:
         settings.setting(
-            name="Name the RDMA devices by rail",
+            name="Rename the RDMA devices by rail",
             target="names of RDMA devices",
             read=texts.names_read(cards),
             want=texts.AS_DECLARED,
@@ -51,7 +51,7 @@ def rdma(options: RdmaOptions) -> None:
 
 
 def _rules(site: Site, options: RdmaOptions) -> None:
-    files.directory(name="Create the folder of udev's rules", path="/etc/udev/rules.d")
+    files.directory(name="Create the folder for udev rules", path="/etc/udev/rules.d")
     files.file(
         name="Write the names of RDMA devices for udev",
         path=texts.RULES,
@@ -98,13 +98,13 @@ def wanted_packages(cluster: Cluster, node: Node, options: RdmaOptions) -> tuple
 def _limits(node: Node) -> None:
     if node.offers(LimitsLockedMemory) is not None:
         for path in host.loop((texts.LIMITS, texts.MANAGER)):  # type: ignore[no-untyped-call]
-            files.absent(name=f"Leave locked memory to the role tuning, without {path}", path=path)
+            files.absent(name=f"Remove {path}, which role tuning replaces", path=path)
         return
-    files.directory(name="Create the folder of systemd's settings", path="/etc/systemd/system.conf.d")
+    files.directory(name="Create the folder for systemd settings", path="/etc/systemd/system.conf.d")
     for path, text in host.loop(tuple(texts.limits().items())):  # type: ignore[no-untyped-call]
-        files.file(name=f"Let programs lock memory: {path}", path=path, content=text)
+        files.file(name=f"Raise the locked memory limit: {path}", path=path, content=text)
     settings.setting(
-        name="Let systemd read the limit of services",
+        name="Reload systemd for the service limit",
         target="DefaultLimitMEMLOCK of the running systemd",
         read="systemctl show --property=DefaultLimitMEMLOCK --value",
         want="infinity",
@@ -114,7 +114,7 @@ def _limits(node: Node) -> None:
 
 def _modules(modules: tuple[str, ...]) -> None:
     files.file(
-        name="Name RDMA's modules to load at boot",
+        name="Write the list of RDMA modules to load at boot",
         path=texts.MODULES_LOAD,
         content=render("rdma/modules-load.conf.j2", modules=modules),
     )
@@ -131,14 +131,14 @@ def _modules(modules: tuple[str, ...]) -> None:
 
 def _no_module(module: str) -> str:
     return (
-        f"this kernel has no {module}: Ubuntu keeps it in linux-modules-extra-KERNEL, and cloud kernels leave it out; "
+        f"this kernel lacks {module}: Ubuntu ships it in linux-modules-extra-KERNEL, and cloud kernels omit it; "
         "name the package in kernel.packages, or install a general kernel"
     )
 
 
 def _no_interface(hca: Hca) -> str:
     return (
-        f"there is no interface {hca.netdev} to make {hca.name} of: `ip -br link` lists those that are; name the right one "
+        f"the interface {hca.netdev} of {hca.name} does not exist: find the right one with `ip -br link` and set it "
         f"as rdma.devices.{hca.name}.netdev"
     )
 
@@ -148,7 +148,7 @@ def _soft_devices(options: RdmaOptions, hcas: tuple[Hca, ...]) -> None:
     there: str | None = host.get_fact(Answer, read=texts.soft_units())
     for path in host.loop(tuple(path for path in (there or "").splitlines() if path not in wanted)):  # type: ignore[no-untyped-call]
         unit = path.rpartition("/")[2]
-        units.unit(name=f"Make no device by {unit}", unit=unit, running=False, enabled=False)
+        units.unit(name=f"Stop {unit}", unit=unit, running=False, enabled=False)
         files.absent(name=f"Remove {unit}", path=path)
     for hca in host.loop(hcas):  # type: ignore[no-untyped-call]
         kind = options.devices[hca.name].soft
@@ -156,7 +156,7 @@ def _soft_devices(options: RdmaOptions, hcas: tuple[Hca, ...]) -> None:
         assert hca.netdev is not None, hca.name  # refused by `problems`
         unit = texts.soft_unit(hca.name)
         path = f"{texts.UNITS}/{unit}"
-        settings.setting(  # systemd would say that a dependency failed
+        settings.setting(  # systemd would only report a failed dependency
             name=f"Find the interface of {hca.name}",
             target=f"interface {hca.netdev}",
             read=f"{texts.there(hca.netdev)} && echo there",
@@ -165,18 +165,18 @@ def _soft_devices(options: RdmaOptions, hcas: tuple[Hca, ...]) -> None:
             after_reboot=True,
         )
         files.file(
-            name=f"Write the unit of {hca.name}",
+            name=f"Write the unit for {hca.name}",
             path=path,
             content=texts.soft_service(hca.name, kind, hca.netdev),
         )
         units.unit(
-            name=f"Make {hca.name} of {hca.netdev}, now and at boot",
+            name=f"Create {hca.name} on {hca.netdev} now and at boot",
             unit=unit,
             restart_on=(path,),
             after_reboot=True,
         )
         settings.setting(
-            name=f"Make {hca.name} anew where it is gone",
+            name=f"Recreate {hca.name}",
             target=f"interface of {hca.name}",
             read=texts.soft_read(hca.name),
             want=hca.netdev,
@@ -210,7 +210,7 @@ def _set_at_boot(options: RdmaOptions, cards: tuple[Hca, ...]) -> None:
     pcis = tuple(hca.pci for hca in cards if hca.pci is not None)
     if not pcis or (options.max_read_request is None and options.interrupts is None):
         units.unit(
-            name="Leave RDMA devices as they are at boot",
+            name="Stop setting up RDMA devices at boot",
             unit=at_boot.UNIT,
             running=False,
             enabled=False,
@@ -220,7 +220,7 @@ def _set_at_boot(options: RdmaOptions, cards: tuple[Hca, ...]) -> None:
         files.absent(name=f"Remove {at_boot.SCRIPT}", path=at_boot.SCRIPT)
         return
     files.file(
-        name="Write what sets RDMA devices at boot",
+        name="Write the script that sets up RDMA devices at boot",
         path=at_boot.SCRIPT,
         content=at_boot.script(options, pcis),
         mode="755",
@@ -232,14 +232,14 @@ def _set_at_boot(options: RdmaOptions, cards: tuple[Hca, ...]) -> None:
         content=render("rdma/cards.service.j2"),
     )
     units.unit(
-        name="Set RDMA devices, now and at boot",
+        name="Set up RDMA devices now and at boot",
         unit=at_boot.UNIT,
         restart_on=(at_boot.SCRIPT,),
         disruptive=False,
     )
     if options.interrupts is not None:
         settings.setting(
-            name="Put the interrupts of RDMA devices on CPUs near them",
+            name="Bind RDMA interrupts to local CPUs",
             target="CPUs of the interrupts of RDMA devices",
             read=at_boot.interrupts_read(pcis),
             want=at_boot.LOCAL,

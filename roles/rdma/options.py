@@ -86,7 +86,7 @@ class RdmaOptions(RoleOptions, DeclaresHcas, ReducesInSwitches):
     set_link_type: bool = Field(
         default=False,
         description="Set LINK_TYPE_P1 and _P2 of NVIDIA's cards that can be either to the network's kind, for the next "
-        "boot (mstconfig). Leave it off for cards of one kind: they have no such parameter.",
+        "boot (mstconfig). Leave it off for single-protocol cards, which lack the parameter.",
     )
     max_read_request: Literal[128, 256, 512, 1024, 2048, 4096] | None = Field(
         default=None,
@@ -150,7 +150,7 @@ class RdmaOptions(RoleOptions, DeclaresHcas, ReducesInSwitches):
     def netdev(self, cluster: Cluster, node: Node, device: Device) -> str | None:
         """The interface of a device: declared, or as the role that names interfaces has it.
 
-        A card's is its port, whatever VLANs are on it; a software device is made of the one with the address.
+        A card's is its port, even with VLANs on it; a software device is made of the one with the address.
         """
         if device.netdev is not None:
             return device.netdev

@@ -28,7 +28,7 @@ def parse_pkeys(text: str) -> frozenset[int]:
 
 
 def differences(wanted: frozenset[int], found: frozenset[int]) -> list[str]:
-    """What is not as declared, in words."""
+    """Sentences about what is not as declared."""
     wrong = []
     for key in sorted(wanted - found, key=lambda key: key & 0x7FFF):
         other = key ^ 0x8000
@@ -58,9 +58,9 @@ def pkeys(context: CheckContext[RdmaOptions]) -> str:
             continue
         path = f"/sys/class/infiniband/{hca.name}/ports/{hca.port}/pkeys"
         found = parse_pkeys(context.output("sh -c %s", f"cat {path}/*"))
-        said = differences(wanted, found)
-        if said:
-            wrong.append(f"{hca.name} (rail {hca.rail} of {hca.network}): {', '.join(said)}")
+        wrong_keys = differences(wanted, found)
+        if wrong_keys:
+            wrong.append(f"{hca.name} (rail {hca.rail} of {hca.network}): {', '.join(wrong_keys)}")
         good.append(hca.name)
     if wrong:
         fail("; ".join(wrong))

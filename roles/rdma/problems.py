@@ -119,7 +119,7 @@ def of_lock(options: RdmaOptions, cluster: Cluster) -> Iterator[Trouble]:
 
 
 def warnings(options: RdmaOptions, cluster: Cluster) -> Iterator[Trouble]:
-    """What is allowed and rarely meant."""
+    """Allowed, but rarely intended."""
     nodes = cluster.running("rdma", options)
     yield from sharp.warnings(options.sharp, cluster)
     yield from _missing_rails(options, cluster, nodes)

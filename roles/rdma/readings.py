@@ -23,7 +23,7 @@ _RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?) Gb/sec")
 
 @dataclass(frozen=True)
 class Found:
-    """An RDMA device as sysfs has it; None: it does not say."""
+    """An RDMA device in sysfs; None: not reported."""
 
     name: str
     pci: str | None = None

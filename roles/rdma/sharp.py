@@ -57,13 +57,13 @@ def problems(sharp: Mapping[str, Sharp], cluster: Cluster) -> Iterator[Trouble]:
                 yield (
                     path,
                     f"{leaf} has rails {', '.join(map(str, rails))} of {name}: a switch reduces {FLOWS_MAX} at a time.",
-                    "cable each rail to a leaf of its own, or leave SHARP out",
+                    "cable each rail to a separate leaf, or leave SHARP out",
                 )
                 break
 
 
 def warnings(sharp: Mapping[str, Sharp], cluster: Cluster) -> Iterator[Trouble]:
-    """A subnet manager that does not tell the aggregation manager of the topology."""
+    """A subnet manager that does not report the topology to the aggregation manager."""
     for name in sharp:
         managers = (node.offers(RunsSubnetManager) for node in cluster.nodes)
         if any(manager.subnet_managers(name) for manager in managers if manager is not None):
@@ -87,7 +87,7 @@ def reachable(context: CheckContext[RdmaOptions]) -> str:
         if result.rc in (126, 127):
             raise Undetermined("bash or timeout cannot be run on this node")
         if result.rc != 0:
-            wrong.append(f"{place}, the aggregation manager of {name}, does not take connections")
+            wrong.append(f"{place}, the aggregation manager of {name}, does not accept connections")
         good.append(place)
     if wrong:
         fail("; ".join(wrong))

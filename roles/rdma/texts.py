@@ -28,7 +28,7 @@ def soft_unit(name: str) -> str:
 
 
 def soft_units() -> str:
-    """Shell: the paths of the units of software devices that this role wrote, whatever it declared then."""
+    """Shell: the paths of all units of software devices that this role has written."""
     return f"ls -d {UNITS}/{_SOFT_PREFIX}*.service 2>/dev/null | sort"
 
 
@@ -38,7 +38,7 @@ def module(soft: str) -> str:
 
 
 def modules(cluster: Cluster, node: Node, options: RdmaOptions) -> tuple[str, ...]:
-    """What user space needs of the kernel, whatever the driver; those of cards are loaded by udev.
+    """What user space needs of the kernel with any driver; those of cards are loaded by udev.
 
     rdma-core loads them when a device appears (kernel-boot/modules/rdma.conf and infiniband.conf, read 2026-11-25).
     Here they are there before it, so that what starts early finds them.
@@ -88,7 +88,7 @@ def names_read(hcas: tuple[Hca, ...]) -> str:
 
 
 def names_write(hcas: tuple[Hca, ...]) -> str:
-    """Shell that gives each device its name; one that has a name meant for another is moved out of the way."""
+    """Shell that gives each device its name; one that has another device's name is renamed first."""
     pairs = {hca.name: hca.pci for hca in hcas if hca.pci is not None}
     return render("rdma/names.sh.j2", pairs=pairs, rename=True)
 

@@ -1,4 +1,4 @@
-"""What the rdma role claims of a node, read from sysfs and from running programs."""
+"""Checks of the rdma role, read from sysfs and from running programs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _devices(context: Context) -> str:
         if there is None:
             wrong.append(f"{_rails(context, hca)} is missing: no RDMA device is at {hca.pci}")
         else:
-            wrong.append(f"{_rails(context, hca)}: the device at {hca.pci} is called {there}")
+            wrong.append(f"{_rails(context, hca)}: the device at {hca.pci} is named {there}")
     if wrong:
         fail("; ".join(wrong))
     return ", ".join(f"{hca.name} at {hca.pci}" for hca in _cards(context))
@@ -85,7 +85,7 @@ def _why(there: Found) -> str:
         return ": no subnet manager has brought the port up"
     if there.physical == "Disabled":
         return ": its port or interface is switched off"
-    return ": no cable, or nothing at its other end" if there.physical == "Polling" else ""
+    return ": no cable, or no link partner" if there.physical == "Polling" else ""
 
 
 def _report(wrong: list[str], unknown: list[str], what: str) -> None:
@@ -189,8 +189,8 @@ def _modules(context: Context) -> str:
         if module not in loaded and context.host.run("test -d %s", f"/sys/module/{module}").rc != 0:
             missing.append(module)
     if missing:
-        fail(f"{', '.join(missing)} not loaded")
-    return "RDMA's modules are loaded"
+        fail(f"not loaded: {', '.join(missing)}")
+    return "the RDMA modules are loaded"
 
 
 def _session_memlock(context: Context) -> str:
@@ -204,7 +204,7 @@ def _slurmd_memlock(context: Context) -> str:
     _can_raise(context.node)
     pid = context.output("systemctl show --property=MainPID --value slurmd.service").strip()
     if pid == "0":
-        fail("slurmd does not run")
+        fail("slurmd is not running")
     if not pid.isdecimal():
         raise Undetermined(f"systemctl printed no process of slurmd: {pid[:40]!r}")
     return _unlimited("slurmd", parse_memlock(context.output("cat %s", f"/proc/{pid}/limits")))
@@ -217,8 +217,8 @@ def _can_raise(node: Node) -> None:
 
 def _unlimited(who: str, limit: tuple[str, str]) -> str:
     if limit != ("unlimited", "unlimited"):
-        fail(f"{who} may lock {limit[0]} bytes of memory (at most {limit[1]}): RDMA needs unlimited")
-    return f"{who} may lock any memory"
+        fail(f"{who} can lock {limit[0]} bytes of memory (at most {limit[1]}): RDMA needs unlimited")
+    return f"{who} can lock unlimited memory"
 
 
 def _has_cards(node: Node, options: RdmaOptions) -> bool:
@@ -254,10 +254,10 @@ def _runs_slurmd(node: Node, options: RdmaOptions) -> bool:
 
 
 CHECKS = (
-    Check("RDMA's modules are loaded", _modules, needs=_MODULES),
-    Check("udev's names of RDMA devices are as declared", _rules, needs=_MODULES),
+    Check("the RDMA modules are loaded", _modules, needs=_MODULES),
+    Check("udev rules for RDMA device names are as declared", _rules, needs=_MODULES),
     Check(
-        "every declared RDMA device is at its PCI address, under its name",
+        "every declared RDMA device has its name at its PCI address",
         _devices,
         needs=_MODULES,
         applies=_has_cards,
@@ -280,7 +280,7 @@ CHECKS = (
         applies=_declares_requests,
     ),
     Check(
-        "interrupts of HCAs are on CPUs near them",
+        "HCA interrupts are on local CPUs",
         interrupts_claim,
         needs=_HARDWARE,
         applies=_declares_interrupts,
@@ -292,7 +292,7 @@ CHECKS = (
         settle_seconds=30,
         applies=_has_cards,
     ),
-    Check("SHARP's aggregation managers take connections", reachable, applies=_declares_managers, live=True),
-    Check("a user's session may lock any memory", _session_memlock),
-    Check("slurmd may lock any memory", _slurmd_memlock, applies=_runs_slurmd),
+    Check("SHARP aggregation managers accept connections", reachable, applies=_declares_managers, live=True),
+    Check("user sessions can lock unlimited memory", _session_memlock),
+    Check("slurmd can lock unlimited memory", _slurmd_memlock, applies=_runs_slurmd),
 )

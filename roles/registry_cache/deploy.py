@@ -1,4 +1,4 @@
-"""Brings the primary head to what the registry_cache role declares."""
+"""Applies the registry_cache role to the primary head."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def registry_cache(options: RegistryCacheOptions) -> None:
     units.unit(name="Mask the package's own registry", unit=texts.PACKAGED_UNIT, masked=True)
     issue_certificates(options)  # the package has made the folder and the group
     files.file(
-        name="Write the registries' unit",
+        name="Write the unit for registries",
         path=texts.UNIT_FILE,
         content=render(
             "registry_cache/unit.j2", etc=texts.ETC, proxy=proxy_variables(site.cluster, site.node)
@@ -37,14 +37,14 @@ def registry_cache(options: RegistryCacheOptions) -> None:
 def _registry(name: str, site: Site, options: RegistryCacheOptions) -> None:
     conf = texts.conf_path(name)
     files.directory(
-        name=f"Make the folder of registry {name}",
+        name=f"Create the folder for registry {name}",
         path=texts.storage(name, options),
         mode="750",
         owner=texts.USER,
         group=texts.USER,
     )
     files.file(
-        name=f"Write the settings of registry {name}",
+        name=f"Write the settings for registry {name}",
         path=conf,
         content=texts.config_yml(name, site.cluster, options, lambda secret: site.secret(secret).reveal()),
         mode="640",
@@ -54,10 +54,10 @@ def _registry(name: str, site: Site, options: RegistryCacheOptions) -> None:
     users = texts.htpasswd(name, options, lambda secret: site.secret(secret).reveal())
     login = texts.htpasswd_path(name)
     if users is None:
-        files.absent(name=f"Remove the users of registry {name}", path=login)
+        files.absent(name=f"Remove the users file of registry {name}", path=login)
     else:
         files.file(
-            name=f"Write the users of registry {name}",
+            name=f"Write the users file of registry {name}",
             path=login,
             content=users,
             mode="640",
@@ -66,7 +66,7 @@ def _registry(name: str, site: Site, options: RegistryCacheOptions) -> None:
         )
     chain = [one.chain for one in options.certificates(site.cluster, site.node)]
     units.unit(
-        name=f"Run registry {name}",
+        name=f"Start registry {name}",
         unit=texts.unit(name),
         restart_on=(conf, *((login,) if users else ()), texts.UNIT_FILE, *chain),
     )

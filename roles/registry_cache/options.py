@@ -60,7 +60,7 @@ class Registry(Frozen):
     def _moved(cls, given: object) -> object:
         if isinstance(given, dict) and "username" in given:
             raise mistake(
-                "`username` is gone: a login names its password in the secrets store too.",
+                "`username` was removed: a login also names its password in the secrets store.",
                 "e.g. `auth: {user: robot, stored_as: registry_robot}`",
             )
         return given
@@ -69,7 +69,7 @@ class Registry(Frozen):
     def _says_who_may(self) -> Self:
         if self.upstream is None and self.auth is None and not self.anonymous:
             raise mistake(
-                "Nothing says who may push to this registry.",
+                "Who may push to this registry is not declared.",
                 "e.g. `auth: {user: ci, stored_as: registry_ci}`; `anonymous: true` lets everyone push",
             )
         if self.anonymous and (self.auth is not None or self.upstream is not None):
@@ -80,7 +80,7 @@ class Registry(Frozen):
             raise mistake(
                 "`plain_http` is for an upstream with an http URL."
                 if self.plain_http
-                else "The upstream is reached by plain HTTP, where images can be changed on their way.",
+                else "The upstream is reached by plain HTTP, where images can be changed in transit.",
                 "remove it" if self.plain_http else "use its https URL, or declare it: `plain_http: true`",
             )
         return self
@@ -206,13 +206,13 @@ class RegistryCacheOptions(
         if self.uses_site_ca and cluster.primary.offers(IssuesCertificates) is None:
             yield (
                 "",
-                "The registries have no certificate, so that images could be changed on their way.",
+                "The registries have no certificate: images could be changed in transit.",
                 "add the role `site_ca: {}`, give `tls_certificate` and `tls_key`, or declare it: `plain_http: true`",
             )
         if not names(cluster.primary.family, "docker-registry").packages:
             yield (
                 "",
-                f"{cluster.primary.os} has no package docker-registry, so {cluster.primary.name} cannot run the cache.",
+                f"{cluster.primary.os} has no docker-registry package, so {cluster.primary.name} cannot run the cache.",
                 "run the head on Debian or Ubuntu, or set `mirrors.containers` to a registry of the site",
             )
         name, _, port = (cluster.mirrors.containers or "").partition(":")
@@ -221,7 +221,7 @@ class RegistryCacheOptions(
         if name in here and int(port or 443) not in caches:
             yield (
                 "registries",
-                f"mirrors.containers is {cluster.mirrors.containers}, and no cache listens there.",
+                f"mirrors.containers is {cluster.mirrors.containers}, but no cache listens there.",
                 f"caches listen on {', '.join(map(str, caches)) or 'no port'}",
             )
 

@@ -1,4 +1,4 @@
-"""What the registry_cache role claims of the primary head, and of every node that pulls."""
+"""Checks of the registry_cache role, and of every node that pulls."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _status(host: TestinfraHost, url: str, ca: str | None) -> str:
     if result.rc in _REFUSED:
         fail(f"{url}/v2/ does not answer (curl exited {result.rc})")
     if result.rc != 0:
-        raise Undetermined(f"cannot ask {url}/v2/: {result.stderr.strip() or f'curl exited {result.rc}'}")
+        raise Undetermined(f"cannot query {url}/v2/: {result.stderr.strip() or f'curl exited {result.rc}'}")
     return str(result.stdout).strip()
 
 
@@ -98,12 +98,12 @@ def _reached(context: CheckContext[RegistryCacheOptions]) -> str:
 
 
 CHECKS = (
-    Check("every registry runs", _running, settle_seconds=10),
+    Check("every registry is running", _running, settle_seconds=10),
     Check("the package's own registry is off", _packaged_is_off),
     Check("the registries' settings are as declared", _confs),
     Check("every registry answers", _answers, settle_seconds=15),
     Check(
-        "every node that pulls reaches the registries",
+        "every node that pulls images reaches the registries",
         _reached,
         scope="cluster",
         settle_seconds=15,

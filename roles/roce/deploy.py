@@ -1,4 +1,4 @@
-"""Brings a node to what the roce role declares."""
+"""Applies the roce role to a node."""
 
 from __future__ import annotations
 
@@ -19,12 +19,10 @@ def roce(options: RoceOptions) -> None:
     site = site_of()
     cards = options.cards(site.cluster, site.node)
     if cards and options.backend == "dcb":  # mlnx_qos comes with DOCA-OFED, which the role rdma installs
-        packages.installed(
-            name="Install the tools that set NICs", packages=names(site.node.family, "dcb").packages
-        )
+        packages.installed(name="Install the NIC tools", packages=names(site.node.family, "dcb").packages)
     if cards:
         for folder in ("/etc/rackwright", "/usr/local/libexec"):
-            files.directory(name=f"Make {folder}", path=folder)
+            files.directory(name=f"Create {folder}", path=folder)
     for path, content in host.loop(  # type: ignore[no-untyped-call]
         texts.files(site.cluster, site.node, options).items()
     ):
@@ -32,16 +30,16 @@ def roce(options: RoceOptions) -> None:
     if not has(site.node.platform, Capability.KERNEL_MODULES):
         return
     if values := texts.sysctls(site.cluster, site.node, options):
-        sysctls.live(name="Set ARP of the rails", values=values)
+        sysctls.live(name="Set ARP on the rails", values=values)
     if cards:
         units.unit(
-            name="Set the NICs at boot",
+            name="Configure the NICs at boot",
             unit=paths.UNIT,
             restart_on=(paths.PROGRAM, paths.SETTINGS, paths.UNIT_PATH),
             disruptive=True,  # flow control changes under traffic
         )
         settings.setting(
-            name="Set the NICs",
+            name="Configure the NICs",
             target="trust, flow control and congestion notification of the NICs",
             read=f"{paths.RUN} wrong",
             want="as declared",

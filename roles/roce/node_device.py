@@ -27,8 +27,8 @@ def tool(*words: str) -> str:
     except subprocess.TimeoutExpired as error:
         raise UnreadableError(f"{words[0]} did not end within {SECONDS} s") from error
     if done.returncode != 0:
-        said = (done.stderr.strip() or done.stdout.strip() or "nothing").splitlines()[-1]
-        raise UnreadableError(f"`{' '.join(words)}` exited {done.returncode} saying: {said}")
+        message = (done.stderr.strip() or done.stdout.strip() or "nothing").splitlines()[-1]
+        raise UnreadableError(f"`{' '.join(words)}` exited {done.returncode}: {message}")
     return done.stdout
 
 

@@ -126,7 +126,7 @@ class RoceOptions(RoleOptions, MarksTraffic, WritesUnitFiles):
             )
         if self.priority == self.cnp_priority:
             raise mistake(
-                f"Congestion notifications would queue behind what they are to slow down, in priority {self.cnp_priority}.",
+                f"Congestion notifications would queue behind the traffic they slow down, in priority {self.cnp_priority}.",
                 "e.g. `priority: 3, cnp_priority: 6`",
             )
         if self.buffers is not None and self.pfc:
@@ -203,6 +203,10 @@ class RoceOptions(RoleOptions, MarksTraffic, WritesUnitFiles):
         return None
 
     def warnings(self, cluster: Cluster) -> Iterator[Problem]:
-        """A fabric that neither loses nothing nor slows down."""
+        """A fabric that is neither lossless nor congestion-controlled."""
         if not self.pfc and not self.congestion_control:
-            yield "pfc", "Without `pfc` and `congestion_control`, a full switch drops RDMA packets.", None
+            yield (
+                "pfc",
+                "Without `pfc` and `congestion_control`, a congested switch drops RDMA packets.",
+                None,
+            )

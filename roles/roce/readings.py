@@ -49,7 +49,7 @@ def parse_gids(text: str) -> tuple[Gid, ...]:
             raise Undetermined(f"a GID cannot be read: {line[:80]!r}")
         found.append(Gid(int(entry[1]), entry[3], IPv6Address(entry[2]).ipv4_mapped))
     if not found:
-        raise Undetermined("the device has no GID that is in use, or no such port")
+        raise Undetermined("the device has no GID in use, or lacks the port")
     return tuple(found)
 
 

@@ -1,4 +1,4 @@
-"""What the roce role writes, as text: shared by the deploy and its checks."""
+"""Files of the roce role, as text: shared by the deploy and its checks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the roce role claims of a node: what its NICs report, the GIDs and MTU of each rail, and packets to a peer."""
+"""Checks of the roce role: what its NICs report, the GIDs and MTU of each rail, and packets to a peer."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def _gids(context: CheckContext[RoceOptions]) -> str:
         subnet = network.subnet(rail.hca.rail)
         foreign = [f"{gid.address} at index {gid.index}" for gid in second if gid.address not in subnet]
         if not here:
-            wrong.append(f"{rail}: no GID of RoCE v2 is {address}")
+            wrong.append(f"{rail}: no RoCE v2 GID for {address}")
         elif index is not None and index not in here:
             wrong.append(f"{rail}: the GID of {address} is at index {here[0]}, not {index}")
         if foreign:
@@ -170,14 +170,14 @@ def _reaches_peers(context: CheckContext[RoceOptions]) -> str:
         words = (str(size), str(own), str(address))
         result = context.host.run("ping -c 3 -i 0.2 -W 2 -M do -s %s -I %s %s", *words)
         if result.rc not in (0, 1, 2):
-            raise Undetermined(f"ping ended with {result.rc}: {result.stderr.strip()[:80]}")
+            raise Undetermined(f"ping exited {result.rc}: {result.stderr.strip()[:80]}")
         if "Cannot assign requested address" in result.stderr:
             fail(f"{rail.interface or rail.hca.name} does not have its address {own}")
         if result.rc == 2 and "too long" not in result.stderr + result.stdout:
             raise Undetermined(f"ping to {name} ({address}): {result.stderr.strip()[:120]}")
         (lost if result.rc else reached).append(f"{rail.hca.name} to {name} ({address})")
     if lost:
-        fail(f"packets of the network's MTU do not pass: {', '.join(lost)}")
+        fail(f"packets of the network's MTU are lost: {', '.join(lost)}")
     if not reached:
         raise NotInScope("no other node is declared on a rail of this one")
     return ", ".join(reached)
@@ -207,19 +207,19 @@ def _strict(node: Node, options: RoceOptions) -> bool:
 
 _MODULES = frozenset({Capability.KERNEL_MODULES})
 CHECKS: tuple[Check, ...] = (
-    Check("the NICs are set at every boot", _applied, needs=_MODULES),
+    Check("the NICs are configured at every boot", _applied, needs=_MODULES),
     Check("the NICs trust DSCP, and map it as declared", _trust, needs=_MODULES),
-    Check("flow control is on for the declared priority alone", _pfc, needs=_MODULES),
+    Check("flow control is on for the declared priority only", _pfc, needs=_MODULES),
     Check("congestion control is on as declared", _congestion, needs=_MODULES),
     Check("congestion notifications are marked as declared", _cnp, needs=_MODULES),
     Check(
-        "RDMA packets are marked with the declared DSCP unless a program chooses another",
+        "RDMA packets have the declared DSCP by default",
         _mark,
         needs=_MODULES,
     ),
     Check("interfaces and RDMA ports have the fabric's MTU", _mtu, needs=_MODULES),
     Check("each rail's device has the GID of its address", _gids, needs=_MODULES),
-    Check("each rail answers ARP for its own address alone", _arp, needs=_MODULES, applies=_strict),
+    Check("each rail answers ARP only for its own address", _arp, needs=_MODULES, applies=_strict),
     Check(
         "packets of the fabric's MTU reach a peer on every rail", _reaches_peers, needs=_MODULES, live=True
     ),

@@ -1,4 +1,4 @@
-"""Brings a node to what the scratch role declares."""
+"""Applies the scratch role to a node."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def scratch(options: ScratchOptions) -> None:
     node = site_of().node
     path = options.filesystem_of(node).path
     if options.jobs:
-        files.directory(name="Make the folder of jobs", path=f"{path}/{paths.JOBS}")
+        files.directory(name="Create the folder for jobs", path=f"{path}/{paths.JOBS}")
     for name in host.loop(options.shared):  # type: ignore[no-untyped-call]
-        files.directory(name=f"Let every user write to {path}/{name}", path=f"{path}/{name}", mode="1777")
+        files.directory(name=f"Open {path}/{name} to every user", path=f"{path}/{name}", mode="1777")
     wanted = texts.files(node, options)
     folders = sorted({one.rpartition("/")[0] for one, file in wanted.items() if file is not None})
     for folder in host.loop(folders):  # type: ignore[no-untyped-call]
-        files.directory(name=f"Make {folder}", path=folder)
+        files.directory(name=f"Create {folder}", path=folder)
     for one, declared in host.loop(wanted.items()):  # type: ignore[no-untyped-call]
         if declared is None:
             files.absent(name=f"Remove {one}", path=one)
@@ -35,7 +35,7 @@ def scratch(options: ScratchOptions) -> None:
     else:
         no_user_folders(node, texts.user_folders(node, options))
     units.unit(
-        name="Remove leftovers on a timer",
+        name="Start the timer that removes leftovers",
         unit=paths.TIMER,
         restart_on=(f"{paths.UNITS}/{paths.TIMER}",),
         disruptive=False,

@@ -49,7 +49,7 @@ def make(settings: dict[str, Any], job: Job) -> None:
 
 
 def remove(settings: dict[str, Any], job: Job) -> None:
-    """Out of the way at once; then as much of it as the time allows."""
+    """Moved aside at once, then removed as far as time allows."""
     with mounted(settings["path"]) as root:
         jobs = Jobs(settings, root)
         with locked():

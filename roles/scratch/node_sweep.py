@@ -109,7 +109,7 @@ def _taken(jobs: Jobs, there: Present, now: float) -> Iterator[str]:
 
 
 def _old_files(place: int, name: str, aged: Aged, end: float) -> Removed:
-    # as it is mounted now, whatever is declared: another mount option may still wait for a reboot
+    # as it is mounted now: a declared mount option may still wait for a reboot
     if os.fstatvfs(place).f_flag & os.ST_NOATIME:
         raise Unsafe(
             f"{name} is mounted with noatime, so nothing shows which files are read: none is removed"

@@ -92,7 +92,7 @@ class ScratchOptions(RoleOptions, SetsJobEnvironment, WritesUnitFiles):
     def _are_free(cls, variables: tuple[str, ...]) -> tuple[str, ...]:
         for name in variables:
             if name in _KEPT_VARIABLES or name.startswith(("LD_", "SLURM", "PMI", "PMIX")):
-                raise mistake(f"{name} already means something else in a job.", "e.g. SCRATCH or TMPDIR")
+                raise mistake(f"{name} already has a meaning in a job.", "e.g. SCRATCH or TMPDIR")
         return variables
 
     @field_validator("shared")
@@ -129,14 +129,14 @@ class ScratchOptions(RoleOptions, SetsJobEnvironment, WritesUnitFiles):
         return (f"{UNITS}/{SWEEP}", f"{UNITS}/{TIMER}", users, *self.drop_ins(node))
 
     def problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
-        """No filesystem or several, quotas that are not on, folders of other roles in the way."""
+        """No filesystem or several, quotas that are not on, conflicting folders of other roles."""
         from rackwright.roles.scratch.problems import problems_of
 
         return problems_of(self, cluster)
 
     @property
     def reserved(self) -> tuple[str, ...]:
-        """Names below the filesystem that are this role's."""
+        """Names below the filesystem that belong to this role."""
         return (JOBS, USERS, BIN, *self.shared)
 
     @property

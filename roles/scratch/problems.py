@@ -84,7 +84,7 @@ def _quota(options: ScratchOptions, nodes: Iterable[Node]) -> Iterator[Problem]:
         path, makes = options.filesystem_of(node).path, node.offers(MakesFilesystems)
         kind = makes.made_filesystems(node).get(path) if makes is not None else None
         if makes is None or kind is None:
-            continue  # the section `storage` says so
+            continue  # reported by the section `storage`
         if kind != "xfs":
             yield "quota_gib", f"{path} of {node.name} is {kind}, but job limits need xfs.", None
             return
@@ -106,7 +106,7 @@ def _unread(options: ScratchOptions, nodes: Iterable[Node]) -> Iterator[Problem]
         path, makes = options.filesystem_of(node).path, node.offers(MakesFilesystems)
         given = makes.made_options(node).get(path) if makes is not None else None
         if given is None:
-            continue  # the section `storage` says so
+            continue  # reported by the section `storage`
         access = _access_times(given)
         kept = ", ".join(("relatime", *(one for one in given if one not in _ATIME_OPTIONS)))
         if access == "noatime":
@@ -135,10 +135,10 @@ def _access(options: ScratchOptions, nodes: Iterable[Node]) -> Iterator[Problem]
             continue
         owner, bits = found[0], int(found[1], 8)
         if owner != "root" or (bits & 0o022 and not bits & stat.S_ISVTX):
-            said = f"{path} of {node.name} has owner {owner} and mode {found[1]}"
+            state = f"{path} of {node.name} has owner {owner} and mode {found[1]}"
             yield (
                 "",
-                f"{said}: other users could rename what root makes in it, so {fails} would fail.",
+                f"{state}: other users could rename what root makes in it, so {fails} would fail.",
                 f"e.g. `storage_layout: {{filesystems: {{{path}: {{owner: root, mode: '755'}}}}}}`, or `mode: '1777'`",
             )
             return

@@ -1,4 +1,4 @@
-"""What the scratch role claims of a node."""
+"""Checks of the scratch role."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def _folders(context: Context) -> str:
 
 
 def _timer(context: Context) -> str:
-    said = runs(context, paths.TIMER)
+    evidence = runs(context, paths.TIMER)
     state = state_of(context, paths.SWEEP)
     if state.active_state == "failed":
-        fail(f"the last run of {paths.SWEEP} failed: `journalctl -u {paths.SWEEP}` says why")
-    return said
+        fail(f"the last run of {paths.SWEEP} failed: see `journalctl -u {paths.SWEEP}`")
+    return evidence
 
 
 def _leftovers(context: Context) -> str:
@@ -54,20 +54,20 @@ def _leftovers(context: Context) -> str:
         entries, oldest = int(removing["entries"]), float(removing["seconds"])
         silent = found["silent"]
     except (KeyError, TypeError, ValueError) as error:
-        raise Undetermined(f"what the node printed of leftovers cannot be read: {error!r}") from error
+        raise Undetermined(f"cannot parse the node's list of leftovers: {error!r}") from error
     if entries:
         folders.append(f"{entries} folders have waited {oldest / _HOUR:.1f} h for removal")
     age = max((*ages, oldest if entries else 0.0), default=0.0)
-    said = "; ".join(folders[:_NAMED_MAX]) + (
+    evidence = "; ".join(folders[:_NAMED_MAX]) + (
         f"; and {len(folders) - _NAMED_MAX} more" if folders[_NAMED_MAX:] else ""
     )
     if age >= context.options.fail_hours * _HOUR:
-        fail(said)
+        fail(evidence)
     if unknown:
-        raise Undetermined(f"{said}: cannot tell whether their jobs run, {silent}")
+        raise Undetermined(f"{evidence}: unknown whether their jobs are running, {silent}")
     if age >= context.options.warn_hours * _HOUR:
-        raise Warned(said)
-    return said or "none"
+        raise Warned(evidence)
+    return evidence or "none"
 
 
 def _phrase(one: dict[str, Any]) -> str:
@@ -80,7 +80,7 @@ def _phrase(one: dict[str, Any]) -> str:
 
 
 def _waits(context: Context) -> str:
-    path, said = context.options.filesystem_of(context.node).path, []
+    path, evidence = context.options.filesystem_of(context.node).path, []
     for unit in context.options.waiting_units(context.node):
         if not state_of(context, unit).loaded:
             raise Undetermined(f"systemd does not know {unit}")
@@ -90,16 +90,16 @@ def _waits(context: Context) -> str:
             raise Undetermined(f"`systemctl show` printed {text[:80]!r} of {unit}")
         if path not in paths_of.split():
             fail(f"{unit} starts without {path}: it requires {paths_of or 'no mounts'}")
-        said.append(unit)
-    return ", ".join(said)
+        evidence.append(unit)
+    return ", ".join(evidence)
 
 
 def _quota(context: Context) -> str:
-    said = context.output(f"{paths.RUN} quota").strip()
-    if said == "not enforced":
+    evidence = context.output(f"{paths.RUN} quota").strip()
+    if evidence == "not enforced":
         fail(f"{context.options.filesystem_of(context.node).path} does not enforce project quotas")
-    if said != "enforced":
-        raise Undetermined(f"the node printed {said[:80]!r}")
+    if evidence != "enforced":
+        raise Undetermined(f"the node printed {evidence[:80]!r}")
     return f"{context.options.quota_gib} GiB for each job"
 
 
@@ -108,15 +108,15 @@ def _room(context: Context) -> str:
 
 
 CHECKS = (
-    Check("the files of scratch are as declared", _files),
+    Check("the scratch files are as declared", _files),
     Check(
-        "root owns the folders of scratch",
+        "root owns the scratch folders",
         _folders,
         applies=lambda node, options: options.jobs or bool(options.shared),
     ),
     Check("leftovers are removed on a timer", _timer),
-    Check("no job has left a folder behind", _leftovers, live=True),
-    Check("scratch has room", _room, live=True),
+    Check("no finished job has left a folder behind", _leftovers, live=True),
+    Check("scratch has free space", _room, live=True),
     Check(
         "services that write to scratch start only while it is mounted",
         _waits,

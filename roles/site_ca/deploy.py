@@ -1,4 +1,4 @@
-"""Brings a node to what the site_ca role declares."""
+"""Applies the site_ca role to a node."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def site_ca(options: SiteCaOptions) -> None:
         trusted, anchors = issuer.trusted, texts.anchors_of(issuer, options.extra(site.cluster))
     # its text stays out of plans, and new secrets of a lost store are refused, as with other secrets
     files.file(
-        name="Write the certificate of the site's CA",
+        name="Write the site CA certificate",
         path=options.trust_file,
         content=trusted,
         sensitive=True,
     )
-    certificates.trusted(name="Trust the site's CA", certificates=anchors, prefix=texts.PREFIX)
+    certificates.trusted(name="Trust the site CA", certificates=anchors, prefix=texts.PREFIX)

@@ -105,7 +105,7 @@ class SiteCaOptions(RoleOptions, IssuesCertificates):
             if other is not None and other._identity != self._identity:
                 yield (
                     "",
-                    f"{node.name} would have another CA than nodes with these options, and trust none of theirs.",
+                    f"{node.name} would have a different CA than nodes with these options, and trust none of their certificates.",
                     "declare authority, certificate, organization, ca_days and extra_trust once, for all nodes",
                 )
                 break
@@ -128,7 +128,7 @@ class SiteCaOptions(RoleOptions, IssuesCertificates):
         return self._issuer(cluster, key, certificate)
 
     def even_expired(self, cluster: Cluster, secret: str) -> Issuer:
-        """As `issuer`, whatever the CA's own dates: to judge what a node has."""
+        """As `issuer`, regardless of the CA's own dates: to judge what a node has."""
         return self._issuer(cluster, *self._authority(cluster, secret))
 
     @property

@@ -1,4 +1,4 @@
-"""What the site_ca role claims of a node: its trust, and every certificate of its services."""
+"""Checks of the site_ca role: its trust, and every certificate of its services."""
 
 from __future__ import annotations
 
@@ -67,17 +67,17 @@ def _issuer(context: CheckContext[SiteCaOptions]) -> Issuer:
 
 def _each(context: CheckContext[SiteCaOptions], claim: Callable[[_Found], str]) -> str:
     """A claim of every certificate of the node; FAIL of any comes before UNKNOWN, and that before WARN."""
-    said: list[str] = []
+    evidence: list[str] = []
     doubts: list[Exception] = []
     for one in declared(context.cluster, context.node):
         try:
             state = context.fact(CertificateAt, one.chain, one.key, context.options.renew_before_days)
-            said.append(f"{one.name}: {claim(_Found(one, state))}")
+            evidence.append(f"{one.name}: {claim(_Found(one, state))}")
         except (Undetermined, Warned) as doubt:
             doubts.append(doubt)
     if doubts:
         raise next((doubt for doubt in doubts if isinstance(doubt, Undetermined)), doubts[0])
-    return "; ".join(said) or "no role on this node needs a certificate"
+    return "; ".join(evidence) or "no role on this node needs a certificate"
 
 
 def _valid(context: CheckContext[SiteCaOptions]) -> str:
@@ -155,22 +155,22 @@ def _serves(context: CheckContext[SiteCaOptions], one: Certificate, where: str, 
     if context.host.run("sh -c %s", "command -v openssl").rc != 0:
         raise Undetermined("openssl is missing")
     result = context.host.run(_SERVED, where, one.names[0], context.options.trust_file)
-    said = str(result.stdout)
-    if "-----BEGIN CERTIFICATE-----" not in said:
-        fail(f"{where} serves no certificate: {last_line(said, result.stderr)}")
-    body = said[said.index("-----BEGIN CERTIFICATE-----") :]
+    printed = str(result.stdout)
+    if "-----BEGIN CERTIFICATE-----" not in printed:
+        fail(f"{where} presents no certificate: {last_line(printed, result.stderr)}")
+    body = printed[printed.index("-----BEGIN CERTIFICATE-----") :]
     end = "-----END CERTIFICATE-----"
     try:
         (sent,) = certificates_in(body[: body.index(end) + len(end)])
     except ValueError as error:  # Refused too
-        raise Undetermined(f"{where} serves a certificate that cannot be read: {error}") from None
+        raise Undetermined(f"{where} presents a certificate that cannot be parsed: {error}") from None
     if fingerprint(sent) != wanted:
         fail(
             f"{where} serves a certificate until {day(sent.not_valid_after_utc)} that is not {one.chain}: its service "
             "has not read the new one"
         )
-    if "Verify return code: 0 (ok)" not in said:
-        fail(f"{where} serves a certificate that this node does not trust")
+    if "Verify return code: 0 (ok)" not in printed:
+        fail(f"{where} presents a certificate that this node does not trust")
 
 
 def _trusts(context: CheckContext[SiteCaOptions]) -> str:
@@ -184,12 +184,12 @@ def _trusts(context: CheckContext[SiteCaOptions]) -> str:
             fail(f"{family.trust_folder}/{name} is missing")
         if not there[name].holds(text):
             fail(
-                f"{family.trust_folder}/{name} is another certificate, or not a file that only root may write"
+                f"{family.trust_folder}/{name} is a different certificate, or other users than root can write it"
             )
         if not there[name].in_bundle:
             fail(f"{family.trust_bundle} lacks {name}: programs do not trust it")
     if strange := sorted(set(there) - set(wanted)):
-        fail(f"{family.trust_folder}/{strange[0]} is trusted, and nothing declares it")
+        fail(f"{family.trust_folder}/{strange[0]} is trusted but not declared")
     result = context.host.run("openssl verify -partial_chain %s", options.trust_file)
     if result.rc in (126, 127):
         raise Undetermined("openssl is missing")
@@ -213,11 +213,11 @@ def _any(node: Node, options: SiteCaOptions) -> bool:
 
 
 CHECKS = (
-    Check("programs of the node trust the site's CA", _trusts),
-    Check("the site's CA does not expire within a year", _ca_lives, scope="cluster"),
-    Check("certificates are valid, and not due for renewal", _valid, applies=_any),
+    Check("programs on the node trust the site CA", _trusts),
+    Check("the site CA is valid for at least another year", _ca_lives, scope="cluster"),
+    Check("certificates are valid and not due for renewal", _valid, applies=_any),
     Check("certificates have the declared names", _names, applies=_any),
-    Check("certificates are signed by the site's CA", _signed, applies=_any),
-    Check("keys fit their certificates, and only their services read them", _keys, applies=_any),
-    Check("services serve these certificates", _served, applies=_any, live=True, settle_seconds=15),
+    Check("certificates are signed by the site CA", _signed, applies=_any),
+    Check("keys match their certificates and only their services can read them", _keys, applies=_any),
+    Check("services present these certificates", _served, applies=_any, live=True, settle_seconds=15),
 )

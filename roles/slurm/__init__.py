@@ -3,7 +3,7 @@
 Decisions, each with its reason:
 
 Rendered, not configless. Every node has its own /etc/slurm, written whole from the cluster file.
-So each file stands in the plan, drift on one node is seen there, slurmd starts while the
+So each file is in the plan, drift on one node is visible there, slurmd starts while the
 controller is away, and it works on releases without sackd (before 24.05), which login nodes of a
 configless cluster need. The price is one reload per node after a change, which apply does anyway.
 
@@ -14,7 +14,7 @@ Before Slurm 23.11 a reload leaves nodes and plugins as they were, so there ever
 
 prolog.sh and epilog.sh run the folders prolog.d and epilog.d. Slurm takes `prolog.d/*` itself, but
 with 24.11 an empty folder then drains every node ("Unable to create list of paths"), scripts run
-from z to a, and a failure does not say whose it was.
+from z to a, and a failure does not name the script.
 
 DefMemPerCPU for the cluster, DefMemPerGPU for partitions of GPU nodes. With the latter alone a job
 that asks for CPUs only gets all memory of its nodes; both in one partition make it invalid.
@@ -39,7 +39,7 @@ Archived before purged: slurmdbd alone deletes for good, and a site finds out ye
 to account for a grant. A year of a busy cluster is some GiB of files that `sacctmgr archive load` reads.
 
 A pair of controllers has its state on a declared mount. A folder that is only there looks the same to
-`test -w`: slurmctld would start on it with no jobs, and both would believe to be in charge. BindsTo= on
+`test -w`: slurmctld would start on it with no jobs, and both would act as primary. BindsTo= on
 the mount's unit, not RequiresMountsFor= alone, because that does not stop slurmctld when an operator
 unmounts it (systemd.unit(5), read 2026-11-23).
 

@@ -17,7 +17,7 @@ from rackwright.workload.slurm.gres import gres
 from rackwright.workload.slurm.output import NodeReport, parse_fields, parse_hostlist
 from rackwright.workload.slurm.records import Records, normal, parse, read_command
 
-# A node at work is a healthy node.
+# A busy node is healthy.
 _READY = frozenset(
     {"IDLE", "MIXED", "ALLOCATED", "COMPLETING", "PLANNED", "RESERVED", "MAINT", "CLOUD", "BLOCKED"}
 )
@@ -55,7 +55,9 @@ def _slurmctld_answers(context: CheckContext[SlurmOptions]) -> str:
     up = [line for line in result.stdout.splitlines() if line.endswith(" is UP")]
     down = [line for line in result.stdout.splitlines() if line.endswith(" is DOWN")]
     if not up and not down:
-        raise Undetermined(f"`scontrol ping` says: {(result.stderr or result.stdout).strip() or 'nothing'}")
+        raise Undetermined(
+            f"`scontrol ping` printed: {(result.stderr or result.stdout).strip() or 'nothing'}"
+        )
     if down:
         fail("; ".join(down))
     return "; ".join(up)
@@ -75,7 +77,7 @@ def _nodes_ready(context: CheckContext[SlurmOptions]) -> str:
     wrong += [f"{name} is not declared" for name in strangers]
     if wrong:
         fail(_first(wrong))
-    return f"{len(found)} nodes ready with their declared CPUs, memory and Gres, {at_work} of them at work"
+    return f"{len(found)} nodes ready with their declared CPUs, memory and Gres, {at_work} of them busy"
 
 
 def _node_mistakes(node: Node, report: NodeReport, options: SlurmOptions) -> list[str]:
@@ -125,13 +127,13 @@ def _partitions(context: CheckContext[SlurmOptions]) -> str:
 def _topology(context: CheckContext[SlurmOptions]) -> str:
     kind = topology_kind(context.cluster, context.options)
     if kind == "flat":
-        return "flat: every node is as near as any other"
+        return "flat: all nodes are equally close"
     rows = parse_fields(context.output("timeout 30 scontrol show topology"))
     key = "BlockName" if kind == "block" else "SwitchName"
     found = {row[key]: row.get("Nodes", "") for row in rows if key in row}
     if wrong := differences(context.cluster, kind, found):
         fail(_first(wrong))
-    return f"{kind} of {len(groups(context.cluster, kind))}, as the racks and switches are declared"
+    return f"{kind} of {len(groups(context.cluster, kind))}, as declared"
 
 
 def _records(context: CheckContext[SlurmOptions]) -> str:
@@ -139,8 +141,8 @@ def _records(context: CheckContext[SlurmOptions]) -> str:
     asked = read_command(context.cluster.name, local=local)
     there = parse(context.output("sh -c %s", asked).splitlines())
     if there is None:
-        context.output(_FIRST_QUESTION)  # says in its own words why there was no answer
-        raise Undetermined("slurmdbd did not answer every question of sacctmgr")
+        context.output(_FIRST_QUESTION)  # its error explains why there was no answer
+        raise Undetermined("slurmdbd did not answer every query of sacctmgr")
     wanted = declared_records(context.cluster, context.options)
     to_do = sacctmgr_commands(context.cluster.name, there, wanted, prune=context.options.prune)
     if to_do:
@@ -148,9 +150,7 @@ def _records(context: CheckContext[SlurmOptions]) -> str:
             _first([f"{one.target}: {one.before or 'missing'}, not {one.after or 'there'}" for one in to_do])
         )
     if left := undeclared(context.cluster.name, there, wanted):
-        raise Warned(
-            f"not declared, and left as they are without `prune`: {_first(left)}; the others are as declared"
-        )
+        raise Warned(f"not declared, and kept without `prune`: {_first(left)}; the others are as declared")
     return _counted(there)
 
 
@@ -164,7 +164,7 @@ def _by_partition(context: CheckContext[SlurmOptions]) -> dict[str, tuple[Node, 
     for node in placement.workers(context.cluster):
         name = layout.partition_of(context.cluster, context.options, node)
         if name is None:
-            fail(f"{node.name} is in no partition that is UP, so no job reaches it")
+            fail(f"{node.name} is in no partition that is UP, so it gets no jobs")
         found[name] = (*found.get(name, ()), node)
     return found
 
@@ -190,7 +190,7 @@ def _submit(
     error = (result.stderr.strip() or result.stdout.strip() or "nothing").splitlines()[-1]
     if result.rc in (124, 126, 127) or any(word in result.stderr for word in _NO_ANSWER):
         raise Undetermined(f"the job did not start within {wait} s in {partition}: {error}")
-    return fail(f"srun in {partition} exited {result.rc} saying: {error}")
+    return fail(f"srun in {partition} exited {result.rc}: {error}")
 
 
 def _job_everywhere(context: CheckContext[SlurmOptions]) -> str:
@@ -210,11 +210,11 @@ def _job_everywhere(context: CheckContext[SlurmOptions]) -> str:
 def _accounted(context: CheckContext[SlurmOptions], job: str, nodes: tuple[Node, ...]) -> str:
     row = reading.parse_jobs(context.output("sh -c %s row %s", _ROW, job)).get(job)
     if row is None:
-        fail(f"job {job} ran, but sacct has no row of it")
+        fail(f"job {job} ran, but sacct has no record of it")
     if row.state != "COMPLETED" or row.exit_code != "0:0":
         fail(f"job {job} ran, but sacct has it as {row.state}, exit code {row.exit_code}")
     if set(parse_hostlist(row.nodes)) != {node.name for node in nodes}:
-        fail(f"job {job} ran on {fold(n.name for n in nodes)}, but sacct says {row.nodes}")
+        fail(f"job {job} ran on {fold(n.name for n in nodes)}, but sacct reports {row.nodes}")
     return f"job {job} ran on {row.nodes} and is accounted for"
 
 
@@ -226,11 +226,11 @@ def _gpus_given(context: CheckContext[SlurmOptions]) -> str:
             given = reading.parse_given(_submit(context, partition, there, f"--gres=gpu:1 {_GIVEN}"))
             without = [node.name for node in there if not given.get(node.name)]
             if without:
-                fail(f"a job that asks for a GPU sees none on {fold(without)}")
+                fail(f"a job that requests a GPU sees none on {fold(without)}")
             simulated = ", simulated" if any(node.simulates_gpus for node in there) else ""
             evidence.append(f"one GPU each for a job on {fold(given)}{simulated}")
     if not evidence:
-        raise NotInScope("no worker is declared to have GPUs")
+        raise NotInScope("no worker has declared GPUs")
     return "; ".join(evidence)
 
 
@@ -244,7 +244,7 @@ def _mpi(context: CheckContext[SlurmOptions]) -> str:
                 able[command] = (*able.get(command, ()), node)
         evidence += [_all_reduce(context, partition, alike, command) for command, alike in able.items()]
     if not evidence:
-        raise NotInScope("no worker gets MPI from a role (hpc_stack)")
+        raise NotInScope("no role installs MPI on a worker (hpc_stack)")
     return "; ".join(evidence)
 
 
@@ -282,7 +282,7 @@ CHECKS = (
         timeout_seconds=240,
     ),
     Check(
-        "a job that asks for a GPU is given one",
+        "a job that requests a GPU gets one",
         _gpus_given,
         scope="cluster",
         settle_seconds=60,

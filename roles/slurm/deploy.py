@@ -1,4 +1,4 @@
-"""Brings a node to what the slurm role declares."""
+"""Applies the slurm role to a node."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def slurm(options: SlurmOptions) -> None:
     if placement.runs_slurmdbd(site.node, options):
         _slurmdbd(site, options)
     elif site.node.holds(NodeRole.HEAD):
-        # declared on another head now: one too many would sum up usage twice
+        # declared on another head now: a second one would sum up usage twice
         units.unit(name="Stop slurmdbd", unit="slurmdbd.service", running=False, enabled=False)
     if placement.declares_records(site.cluster, site.node, options):
         _records(site, options)
@@ -68,8 +68,8 @@ def slurm(options: SlurmOptions) -> None:
     elif site.node.holds(NodeRole.HEAD):
         units.unit(name="Stop slurmctld", unit="slurmctld.service", running=False, enabled=False)
         _standby(site.node, options)
-    if site.node.primary:  # where slurmctld now runs, wherever slurmdbd does
-        _entities(site, options, "Declare the limits on what slurmctld counts", counted=True)
+    if site.node.primary:  # on slurmctld's node, which need not be slurmdbd's
+        _entities(site, options, "Update the limits on resources that slurmctld counts", counted=True)
     if placement.runs_slurmd(site.node):
         _slurmd(site, options)
     if placement.adopts_logins(site.node, options):
@@ -77,9 +77,9 @@ def slurm(options: SlurmOptions) -> None:
 
 
 def _ground(options: SlurmOptions) -> None:
-    users.group(name="Make group slurm", group="slurm", gid=options.gid)
+    users.group(name="Create group slurm", group="slurm", gid=options.gid)
     users.user(
-        name="Make user slurm",
+        name="Create user slurm",
         user="slurm",
         uid=options.uid,
         group="slurm",
@@ -88,16 +88,16 @@ def _ground(options: SlurmOptions) -> None:
         system=True,
         create_home=False,
     )
-    files.directory(name="Make Slurm's folder", path=ETC)
-    files.directory(name="Make the folder of SPANK plugins", path=f"{ETC}/plugstack.conf.d")
-    files.directory(name="Make Slurm's log folder", path="/var/log/slurm", owner="slurm", group="slurm")
+    files.directory(name="Create Slurm's folder", path=ETC)
+    files.directory(name="Create the folder for SPANK plugins", path=f"{ETC}/plugstack.conf.d")
+    files.directory(name="Create Slurm's log folder", path="/var/log/slurm", owner="slurm", group="slurm")
 
 
 def _write(wanted: Mapping[str, str | None], programs: tuple[str, ...] = ()) -> None:
     """Files by path, after their folders; None for one that must not exist."""
     folders = {str(Path(path).parent) for path, content in wanted.items() if content is not None}
     for folder in sorted(folders - {ETC}):
-        files.directory(name=f"Make {folder}", path=folder)
+        files.directory(name=f"Create {folder}", path=folder)
     for path, content in host.loop(wanted.items()):  # type: ignore[no-untyped-call]
         if content is None:
             files.absent(name=f"Remove {path}", path=path)
@@ -112,7 +112,7 @@ def _write(wanted: Mapping[str, str | None], programs: tuple[str, ...] = ()) -> 
 
 
 def _scripts(site: Site, options: SlurmOptions, stage: str) -> None:
-    files.directory(name=f"Make the folder of {stage} scripts", path=f"{ETC}/{stage}.d")
+    files.directory(name=f"Create the folder for {stage} scripts", path=f"{ETC}/{stage}.d")
     files.file(
         name=f"Write the runner of {stage} scripts",
         path=f"{ETC}/{stage}.sh",
@@ -139,10 +139,12 @@ def _slurmdbd(site: Site, options: SlurmOptions) -> None:
     conf = f"{ETC}/slurmdbd.conf"
     password = site.secret(options.accounting.storage_password).reveal()
     if "#" in password or password != password.strip():  # slurmdbd.conf(5): the rest would be a comment
-        raise DeployError(f"the secret {options.accounting.storage_password} has a `#` or blanks around it")
+        raise DeployError(
+            f"the secret {options.accounting.storage_password} contains `#` or begins or ends with a blank"
+        )
     if (archive := options.accounting.archived.get("ArchiveDir")) is not None:
         files.directory(
-            name="Make the folder of archived accounting records",
+            name="Create the folder for archived accounting records",
             path=archive,
             mode="700",
             owner="slurm",
@@ -159,12 +161,12 @@ def _slurmdbd(site: Site, options: SlurmOptions) -> None:
         sensitive=True,
     )
     _rotate(site, options, "slurmdbd")
-    units.unit(name="Run slurmdbd with its settings", unit="slurmdbd.service", restart_on=(conf,))
+    units.unit(name="Start slurmdbd with its settings", unit="slurmdbd.service", restart_on=(conf,))
 
 
 def _records(site: Site, options: SlurmOptions) -> None:
-    # Before slurmctld: it refuses a partition whose QOS it has never heard of.
-    _entities(site, options, "Declare accounts, users and QOS", counted=False)
+    # Before slurmctld: it refuses a partition with an unknown QOS.
+    _entities(site, options, "Update accounts, users and QOS", counted=False)
 
 
 def _entities(site: Site, options: SlurmOptions, name: str, *, counted: bool) -> None:
@@ -191,7 +193,7 @@ def _slurmctld(site: Site, options: SlurmOptions) -> None:
             write=questions.wait_for(known, placement.dbd_host(site.cluster, options)),
         )
     files.directory(
-        name="Make the state folder of slurmctld",
+        name="Create slurmctld's state folder",
         path=options.state_dir,
         mode="700",
         owner="slurm",
@@ -201,7 +203,7 @@ def _slurmctld(site: Site, options: SlurmOptions) -> None:
     _daemon(site, options, "slurmctld")
     if site.node.primary and placement.reservations_due(options):
         reservations(
-            name="Declare reservations",
+            name="Update reservations",
             declared=declared_reservations(site.cluster, options),
             prune=options.prune,
         )
@@ -217,7 +219,7 @@ def _state(node: Node, options: SlurmOptions) -> None:
         _write({state.PROGRAM: None, state.WAITER_PATH: None, state.CONF: conf})
     if declared is not None and declared.units:
         settings.setting(
-            name="Find slurmctld's state on its filesystem",
+            name="Check that slurmctld's state is on its filesystem",
             target=f"filesystem of slurmctld's state ({declared.filesystem.name})",
             read=state.program(declared),
             want=state.AS_DECLARED,
@@ -225,7 +227,7 @@ def _state(node: Node, options: SlurmOptions) -> None:
         )
     elif declared is None and mount is not None:
         settings.setting(
-            name="Find slurmctld's state on its filesystem",
+            name="Check that slurmctld's state is on its filesystem",
             target=f"mount of {mount.path}",
             read=questions.mounted(mount),
             want=f"{mount.fstype} {mount.source}",
@@ -244,7 +246,7 @@ def _standby(node: Node, options: SlurmOptions) -> None:
 
 
 def _slurmd(site: Site, options: SlurmOptions) -> None:
-    files.directory(name="Make the spool folder of slurmd", path=options.spool_dir)
+    files.directory(name="Create slurmd's spool folder", path=options.spool_dir)
     files.file(
         name="Clear PMIx's folders at boot",
         path="/etc/tmpfiles.d/rackwright-slurmd.conf",
@@ -253,9 +255,9 @@ def _slurmd(site: Site, options: SlurmOptions) -> None:
     gpus = layout.simulated_gpus(site.node)
     if gpus:
         conf = "/etc/tmpfiles.d/rackwright-gpus.conf"
-        files.file(name="Declare simulated GPUs", path=conf, content=texts.simulated_gpus_conf(gpus))
+        files.file(name="Write the simulated GPUs", path=conf, content=texts.simulated_gpus_conf(gpus))
         settings.setting(
-            name="Make simulated GPUs",
+            name="Create simulated GPUs",
             target="simulated GPUs",
             read=f"ls -d {SIMULATED_GPUS}* 2>/dev/null | wc -l",
             want=str(gpus),
@@ -270,7 +272,7 @@ def _daemon(site: Site, options: SlurmOptions, daemon: str) -> None:
     # Before 23.11 a reload leaves nodes, plugins and topology as they were.
     by_reload = placement.release_on(site.node, options) >= (23, 11)
     units.unit(
-        name=f"Run {daemon} with its settings",
+        name=f"Start {daemon} with its settings",
         unit=f"{daemon}.service",
         restart_on=RESTART if by_reload else (*RESTART, *RELOAD),
         reload_on=RELOAD if by_reload else (),
@@ -286,14 +288,14 @@ def _rotate(site: Site, options: SlurmOptions, daemon: str) -> None:
 
 
 def _adopt_logins(site: Site, options: SlurmOptions) -> None:
-    # Who may always come in is written before anybody is kept out.
+    # The exceptions are written before logins are restricted.
     files.file(
-        name="Write who may log in without a job",
+        name="Write the list of users who may log in without a job",
         path="/etc/security/access-slurm.conf",
         content=texts.access_conf(site.cluster, options),
     )
     files.file(
-        name="Let only users with a job log in",
+        name="Restrict logins to users with a job",
         path="/etc/pam.d/sshd",
         content=texts.sshd_pam(site.node.family),
     )

@@ -1,4 +1,4 @@
-"""What a cluster file may say about partitions, QOS, accounts and users."""
+"""Partitions, QOS, accounts and users in the cluster file."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Preemption = Literal["OFF", "CANCEL", "REQUEUE", "SUSPEND"]
 
 
 class Partition(Frozen):
-    """One partition. Memory and CPU defaults follow the nodes' SKUs where nothing is said."""
+    """One partition. Memory and CPU defaults follow the nodes' SKUs."""
 
     nodes: str | None = Field(default=None, description="NodeSet of workers. None: all workers.")
     default: bool = Field(default=False, description="Jobs that name no partition run here.")

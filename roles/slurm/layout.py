@@ -36,7 +36,7 @@ class Hardware:
 
 
 def hardware(node: Node) -> Hardware:
-    """From the SKU; a container of the lab is as large as its `lab:` entry says instead."""
+    """From the SKU; a container of the lab has the size of its `lab:` entry instead."""
     if node.platform is Platform.CONTAINER and node.lab is not None:
         return Hardware(1, node.lab.cpus, 1, node.lab.memory_mib, node.sku.gpus)
     sku = node.sku
@@ -113,7 +113,7 @@ def _same(left: Node, right: Node, options: SlurmOptions) -> bool:
 
 
 def _follows(cluster: Cluster, left: Node, right: Node) -> bool:
-    """Whether both name and address go up by one, so that one range can say both unambiguously."""
+    """Whether both name and address go up by one, so that one range describes both unambiguously."""
     (stem_a, number_a, width_a), (stem_b, number_b, width_b) = _split(left.name), _split(right.name)
     if number_a is None or number_b is None:
         return False
@@ -135,7 +135,7 @@ def _fold_addresses(addresses: list[IPv4Address]) -> str:
 
 
 def partition_nodes(cluster: Cluster, partition: Partition) -> tuple[Node, ...]:
-    """Workers of a partition; names that are no worker's are problems' business."""
+    """Workers of a partition; `problems` reports names that are not workers."""
     known = workers(cluster)
     if partition.nodes is None:
         return known
@@ -156,7 +156,7 @@ def partition_of(cluster: Cluster, options: SlurmOptions, node: Node) -> str | N
 
 @dataclass(frozen=True)
 class Shares:
-    """What a CPU or a GPU of a partition brings along where a job does not say."""
+    """Default memory and CPUs for each CPU or GPU of a partition."""
 
     mem_per_cpu: int | None = None
     mem_per_gpu: int | None = None

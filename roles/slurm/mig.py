@@ -1,4 +1,4 @@
-"""What Slurm asks of nodes whose GPUs are cut by MIG."""
+"""What Slurm requires of nodes whose GPUs are partitioned with MIG."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 def mig_problems(options: SlurmOptions, cluster: Cluster) -> Iterator[tuple[str, str, str | None]]:
     """(path below the section, a sentence, a hint) of each mistake."""
-    cut = [
+    partitioned = [
         node for node in placement.workers(cluster) if node.mig and node.platform is not Platform.CONTAINER
     ]
-    if cut and options.gres_autodetect not in (None, "nvml"):
+    if partitioned and options.gres_autodetect not in (None, "nvml"):
         yield (
             "gres_autodetect",
-            f"{cut[0].name} has MIG instances, which Slurm finds with NVML alone.",
+            f"{partitioned[0].name} has MIG instances, which Slurm finds only through NVML.",
             "leave gres_autodetect out or set it to nvml",
         )
-    for node in cut:
+    for node in partitioned:
         if options.packages.source == "distribution" and not names(node.family, "slurm-nvml").packages:
             yield (
                 "packages.source",
@@ -38,7 +38,7 @@ def mig_problems(options: SlurmOptions, cluster: Cluster) -> Iterator[tuple[str,
         if both:
             yield (
                 "",
-                f"{node.name} has {both[0]} and {both[0]}+me, which Slurm, comparing parts of names, mixes up.",
+                f"{node.name} has {both[0]} and {both[0]}+me, which Slurm confuses, since it compares parts of names.",
                 "declare one of the two in `mig`",
             )
             return

@@ -55,7 +55,7 @@ def release_problems(options: SlurmOptions, cluster: Cluster) -> Iterator[Proble
     if options.power_saving.suspend_exc_states and release < scheduling.STATES_SINCE:
         yield (
             "power_saving.suspend_exc_states",
-            "Slurm has SuspendExcStates from 23.02 on.",
+            "SuspendExcStates needs Slurm 23.02 or newer.",
             "leave it out, or take newer packages",
         )
     yield from _display(options, cluster)
@@ -72,7 +72,7 @@ def _display(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:
         if gpus is not None and gpus.display_pci_id is not None and node.platform is not Platform.CONTAINER:
             yield (
                 "gres_autodetect",
-                f"{node.name}'s GPU for screens would be given to jobs, as one of /dev/nvidia[0-{gpus.count - 1}].",
+                f"{node.name}'s GPU for screens would be assigned to jobs, as one of /dev/nvidia[0-{gpus.count - 1}].",
                 "set `gres_autodetect: nvml`",
             )
             return
@@ -107,7 +107,7 @@ def unknown_workers(path: str, text: str, cluster: Cluster) -> Iterator[Problem]
         yield path, f"{fold(unknown)} is not declared under nodes.", nearest_name(unknown[0], workers)
     idle = [name for name in names if name in cluster.by_name and name not in workers]
     if idle:
-        yield path, f"{fold(idle)} is not a worker, so it runs no jobs.", "give it the role `worker`"
+        yield path, f"{fold(idle)} is not a worker and runs no jobs.", "give it the role `worker`"
 
 
 def _topology(options: SlurmOptions, cluster: Cluster, release: tuple[int, int]) -> Iterator[Problem]:
@@ -119,7 +119,11 @@ def _topology(options: SlurmOptions, cluster: Cluster, release: tuple[int, int])
     lost = [node.name for node in placement.workers(cluster) if topology.place(node, kind) is None]
     if lost:
         what, example = ("rack", "rack: r01") if kind == "block" else ("switch", "switch: leaf1")
-        yield "topology", f"{fold(lost)} has no place in the {kind}: no {what} is declared.", f"`{example}`"
+        yield (
+            "topology",
+            f"{fold(lost)} has no declared {what}, which the {kind} topology needs.",
+            f"`{example}`",
+        )
     yield from _block_sizes(options, cluster) if kind == "block" and not lost else ()
 
 

@@ -100,7 +100,7 @@ class SlurmOptions(
 
     private_data: tuple[Private, ...] = Field(
         default=("jobs", "usage"),
-        description="PrivateData: what users see only of their own; operators and coordinators see more "
+        description="PrivateData: categories hidden from other users; operators and coordinators see more "
         "(slurm.conf(5); slurmdbd has the same for sacct and sreport). Slurm's own default hides nothing, so any user "
         "can read the names, commands and folders of all jobs.",
     )

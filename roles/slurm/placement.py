@@ -114,7 +114,7 @@ def release_on(node: Node, options: SlurmOptions) -> tuple[int, int]:
     """Slurm release on one node, e.g. (24, 11)."""
     release = options.packages.release or node.os.slurm
     if release is None:
-        raise RackwrightError(f"The Slurm release of {node.os} is not known.", hint=UNKNOWN_RELEASE_HINT)
+        raise RackwrightError(f"The Slurm release of {node.os} is unknown.", hint=UNKNOWN_RELEASE_HINT)
     year, _, month = release.partition(".")
     return int(year), int(month)
 

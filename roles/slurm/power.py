@@ -55,7 +55,7 @@ class PowerSaving(Frozen):
         default=60,
         ge=0,
         le=65533,
-        description="Nodes per minute; 0: no limit. Slurm: 300, so many GPU servers draw their inrush current "
+        description="Nodes per minute; 0: no limit. Slurm: 300, at which many GPU servers draw their inrush current "
         "within the same minute.",
     )
     exclude_nodes: tuple[str, ...] = Field(

@@ -28,7 +28,7 @@ _BUILT_IN_QOS = frozenset({"normal"})
 
 
 def problems_of(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:
-    """Every one of them, in the order of the file."""
+    """All of them, in the order of the file."""
     known = list(_releases(options, cluster))
     yield from known
     yield from controller_problems(options, cluster)
@@ -54,7 +54,7 @@ def _releases(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:
         if options.packages.release is None and node.os.slurm is None:
             yield (
                 "packages.release",
-                f"The Slurm release of {node.os} is not known, and {node.name} runs Slurm.",
+                f"{node.name} runs Slurm, but the Slurm release of {node.os} is unknown.",
                 placement.UNKNOWN_RELEASE_HINT,
             )
             return
@@ -88,7 +88,7 @@ def _memory(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:
         if left <= 0:
             yield (
                 "mem_spec_limit_mib" if options.mem_spec_limit_mib else "memory_headroom_mib",
-                f"Of {node.name}'s {offers.memory_mib} MiB nothing is left for jobs.",
+                f"None of {node.name}'s {offers.memory_mib} MiB is left for jobs.",
                 None,
             )
             return
@@ -192,8 +192,8 @@ def _platforms(cluster: Cluster) -> Iterator[Problem]:
         yield (
             "",
             (
-                f"{fold(bound)} cannot hold jobs in cgroups and the other workers can; slurm.conf, "
-                "which is one for all, cannot say both."
+                f"{fold(bound)} cannot confine jobs in cgroups but the other workers can; slurm.conf, "
+                "which is one for all, cannot hold both."
             ),
             "declare containers and machines as two clusters",
         )
@@ -209,6 +209,6 @@ def _same_everywhere(options: SlurmOptions, cluster: Cluster) -> Iterator[Proble
         if value != theirs[key]:
             yield (
                 key,
-                f"{key} has to be the same on every node.",
+                f"{key} must be the same on every node.",
                 "move it to the slurm section of the cluster",
             )

@@ -57,9 +57,9 @@ def mounted(mount: StateMount) -> str:
 
 
 def refuse_unmounted(mount: StateMount) -> str:
-    """The mount is the site's to make: says what is missing and ends with an error."""
+    """The site makes the mount: reports what is missing and fails."""
     message = (
         f"{mount.path} is not the declared {mount.fstype} from {mount.source} (state_mount): mount it on every "
-        "controller and apply again. slurmctld was left as it is: on another folder it would forget all jobs"
+        "controller and apply again. slurmctld is left unchanged, since with another folder it would lose all jobs"
     )
     return f"echo {quote(message)} >&2; findmnt --mountpoint {quote(mount.path)} >&2; exit 1"

@@ -12,14 +12,14 @@ from rackwright.workload.states import NoAnswer
 
 
 def parse_nodes(output: str) -> dict[str, NodeReport]:
-    """`scontrol show node -o` by name; Undetermined where a line does not say what a check compares."""
+    """`scontrol show node -o` by name; Undetermined where a line lacks what a check compares."""
     try:
         found = output_of.parse_nodes(output)
     except NoAnswer as error:
         raise Undetermined(str(error)) from None
     for report in found.values():
         if report.cpus is None or report.memory_mib is None:
-            raise Undetermined(f"`scontrol show node` does not say the CPUs and memory of {report.name}")
+            raise Undetermined(f"`scontrol show node` does not print the CPUs and memory of {report.name}")
     return found
 
 

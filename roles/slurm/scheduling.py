@@ -1,4 +1,4 @@
-"""What slurm.conf says of planning, billing and power, worked out from the cluster. Pure functions."""
+"""Scheduling, billing and power settings of slurm.conf, derived from the cluster. Pure functions."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def billing_weights(cluster: Cluster, options: SlurmOptions, partition: Partitio
 
 
 def _node_units(node: Node, unit: int) -> int:
-    """What a whole node is billed: its GPUs, whether they are cut by MIG or not."""
+    """What a whole node is billed: its GPUs, partitioned with MIG or not."""
     gpus = layout.hardware(node).gpus
     return unit * (gpus.count if gpus else 0)
 
@@ -114,7 +114,7 @@ def stays_on(cluster: Cluster, options: SlurmOptions) -> str | None:
 
 
 def excluded_states(cluster: Cluster, options: SlurmOptions) -> tuple[NodeState, ...]:
-    """SuspendExcStates; empty where the release has no such setting."""
+    """SuspendExcStates; empty where the release lacks the setting."""
     if placement.release(cluster, options) < STATES_SINCE:
         return ()
     declared = options.power_saving.suspend_exc_states

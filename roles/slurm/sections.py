@@ -64,7 +64,7 @@ class Packages(Frozen):
     @model_validator(mode="after")
     def _release_is_known(self) -> Packages:
         if self.source == "schedmd" and self.release is None:
-            raise ValueError("packages from schedmd need `release`, which no distribution can tell")
+            raise ValueError("packages from schedmd need `release`, which a distribution does not determine")
         return self
 
 
@@ -83,7 +83,7 @@ class Priority(Frozen):
 
 
 class Timeouts(Frozen):
-    """Seconds; defaults are Slurm's unless said otherwise."""
+    """Seconds; defaults are Slurm's unless noted."""
 
     slurmctld: int = Field(default=120, ge=10, le=65533)
     slurmd: int = Field(default=300, ge=10, le=65533, description="A node silent for longer is DOWN.")

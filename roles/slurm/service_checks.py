@@ -18,7 +18,7 @@ from rackwright.workload.slurm.reservations import Found, past, scontrol_command
 
 _GUARD = "/etc/systemd/system/slurmctld.service.d/rackwright.conf"
 _FINDMNT = "findmnt -n -r -o TARGET,FSTYPE,SOURCE --target %s"
-# As user slurm: root may be nobody on the server. A node may keep a folder's old list for up to a minute (nfs(5)).
+# As user slurm: the server may squash root. A node may keep a folder's old list for up to a minute (nfs(5)).
 _WRITE = 'runuser -u slurm -- sh -c \'printf %%s "$1" >"$2"\' token %s %s'
 _READ = """runuser -u slurm -- sh -c '
 for try in $(seq 35); do cat \"$1\" 2>/dev/null && exit 0; sleep 2; done; exit 3' token %s"""
@@ -36,12 +36,12 @@ def _state_mounted(context: CheckContext[SlurmOptions]) -> str:
     if result.rc == 1 and not result.stdout.strip() and not result.stderr.strip():
         fail(f"{options.state_dir} does not exist, so slurmctld has no state there")
     if result.rc != 0 or len(result.stdout.split()) < 3:
-        raise Undetermined(f"`findmnt` exited {result.rc} saying: {result.stderr.strip() or 'nothing'}")
+        raise Undetermined(f"`findmnt` exited {result.rc}: {result.stderr.strip() or 'no output'}")
     target, fstype, source = result.stdout.split()[:3]
     if target != mount.path:
-        fail(f"{options.state_dir} is on {target} ({fstype} {source}), and {mount.path} is not mounted")
+        fail(f"{options.state_dir} is on {target} ({fstype} {source}): {mount.path} is not mounted")
     if (fstype, source) != (mount.fstype, mount.source):
-        fail(f"on {mount.path} is {fstype} {source}, not {mount.fstype} {mount.source}")
+        fail(f"{mount.path} is {fstype} {source}, not {mount.fstype} {mount.source}")
     as_rendered(context, {_GUARD: texts.state_mount_conf(mount)})
     return f"{options.state_dir} is on {mount.fstype} {mount.source}, and slurmctld does not start without it"
 
@@ -56,11 +56,13 @@ def _declared_state(context: CheckContext[SlurmOptions], declared: state.State) 
         if answer.error:
             fail(f"{one.path} cannot be read: {answer.error} ({answer.text})")
     result = context.host.run("sh -c %s", state.program(declared))
-    said = result.stdout.strip()
-    if result.rc == 1 and said:
-        fail(f"{said}: slurmctld's state is not on {one.name}")
-    if result.rc != 0 or said != state.AS_DECLARED:
-        raise Undetermined(f"what is mounted on {one.path} cannot be read: {result.stderr.strip() or said}")
+    printed = result.stdout.strip()
+    if result.rc == 1 and printed:
+        fail(f"{printed}: slurmctld's state is not on {one.name}")
+    if result.rc != 0 or printed != state.AS_DECLARED:
+        raise Undetermined(
+            f"what is mounted on {one.path} cannot be read: {result.stderr.strip() or printed}"
+        )
     as_rendered(context, state.files(declared), {state.PROGRAM: "755"})
     return f"{context.options.state_dir} is on {one.name}, and slurmctld does not start without it"
 
@@ -95,9 +97,7 @@ def _unseen(context: CheckContext[SlurmOptions], reader: Node, paths: dict[str, 
         if result.rc not in (0, 3):
             raise Undetermined(f"cannot read {path} on {reader.name}: {result.stderr.strip() or result.rc}")
         if result.rc == 3 or result.stdout.strip() != f"{run} {writer}":
-            wrong.append(
-                f"{reader.name} does not see what {writer} writes: their state folders are not the same"
-            )
+            wrong.append(f"{reader.name} does not see what {writer} writes: their state folders differ")
     return wrong
 
 
@@ -126,7 +126,7 @@ def _archive(context: CheckContext[SlurmOptions]) -> str:
     if result.rc not in (0, 1):
         raise Undetermined(f"cannot run a command as user slurm: {result.stderr.strip()}")
     if result.rc == 1:
-        fail(f"user slurm cannot write {path}, so nothing is purged")
+        fail(f"user slurm cannot write {path}, so slurmdbd purges nothing")
     return f"{', '.join(key for key in wanted if key != 'ArchiveDir')}: to {path}"
 
 
@@ -134,11 +134,11 @@ def _reaches_slurmdbd(context: CheckContext[SlurmOptions]) -> str:
     """`sacctmgr ping` exists from 24.11 on only; a list of clusters needs slurmdbd and its database."""
     host = placement.dbd_host(context.cluster, context.options)
     result = context.host.run("timeout 20 sacctmgr -nP show cluster format=cluster,controlhost")
-    said = (result.stderr.strip() or result.stdout.strip() or "nothing").splitlines()[-1]
+    printed = (result.stderr.strip() or result.stdout.strip() or "nothing").splitlines()[-1]
     if result.rc in (126, 127):
-        raise Undetermined(f"cannot run `sacctmgr`: {said}")
+        raise Undetermined(f"cannot run `sacctmgr`: {printed}")
     if result.rc != 0:
-        fail(f"slurmdbd on {host} does not answer: {said}")
+        fail(f"slurmdbd on {host} does not answer: {printed}")
     rows = dict(line.split("|", 1) for line in result.stdout.splitlines() if "|" in line)
     if not rows:
         raise Undetermined("`sacctmgr show cluster` prints no cluster")
@@ -204,7 +204,7 @@ def _with_reservations(node: Node, options: SlurmOptions) -> bool:
 
 
 NODE_CHECKS = (
-    Check("slurmctld's state is on its declared file system", _state_mounted, applies=_with_state_mount),
+    Check("slurmctld's state is on its declared filesystem", _state_mounted, applies=_with_state_mount),
     Check(
         "slurmdbd answers this controller",
         _reaches_slurmdbd,

@@ -80,7 +80,7 @@ def _slurmdbd_hosts(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem
         if name in cluster.by_name:
             yield (
                 f"accounting.{key}",
-                f"{name} is not a head, so slurmdbd does not run there.",
+                f"{name} is not a head, so slurmdbd cannot run there.",
                 "give it the role `head`, or name another node",
             )
         elif "." not in name:

@@ -158,8 +158,8 @@ def files(state: State) -> dict[str, str | None]:
 
 
 def refuse(state: State) -> str:
-    """Asks once more, as the filesystem may have been mounted meanwhile; says what is missing and ends with an error."""
+    """Asks once more, as the filesystem may have been mounted meanwhile; reports what is missing and fails."""
     return (
         f"found=$({PROGRAM}) || {{ echo \"$found. {state.name} holds slurmctld's state: slurmctld was left as it is, "
-        'because on another folder it would forget all jobs" >&2; exit 1; }'
+        'since with another folder it would lose all jobs" >&2; exit 1; }'
     )

@@ -71,13 +71,13 @@ def _is_machine(cluster: Cluster, name: str) -> bool:
 
 
 def _contradictions(options: SlurmOptions, given: StateMount, nodes: list[Node]) -> Iterator[Problem]:
-    """Once for all controllers: what one of them mounts is not what state_mount says."""
+    """Once for all controllers: one of them mounts something else than state_mount declares."""
     for node in nodes:
         state = state_on(node, options)
         if state is None:
             continue
         name, path = state.filesystem.name, state.filesystem.path
-        hint = f"leave `state_mount` out: storage.{name} says what is mounted"
+        hint = f"leave `state_mount` out: storage.{name} declares the mount"
         if path != given.path:
             yield "state_mount.path", f"state_mount is on {given.path}, and storage.{name} on {path}.", hint
             return
@@ -139,7 +139,7 @@ def _access(
 
 
 def _squashed(cluster: Cluster, one: Filesystem, nodes: list[Node], folder: str) -> tuple[str, str] | None:
-    """Nodes whose root is `nobody` on the filesystem, and so cannot make a folder that belongs to slurm."""
+    """Nodes whose root is squashed on the filesystem, and so cannot create a folder owned by slurm."""
     clients = [node.name for node in nodes if node.name not in one.server_nodes]
     for name in one.server_nodes:
         for given in cluster.by_name[name].options.values():

@@ -113,7 +113,7 @@ def job_container_conf(cluster: Cluster, options: SlurmOptions) -> str | None:
 
 
 def mpi_conf(cluster: Cluster, options: SlurmOptions) -> str | None:
-    """/etc/slurm/mpi.conf; None where jobs do not start through PMIx, and before Slurm 22.05, which has no such file.
+    """/etc/slurm/mpi.conf; None where jobs do not start through PMIx, and before Slurm 22.05, which does not read it.
 
     PMIx 5 opens a file in its clients' folder, in TmpFS by default: MPI_Init ends with exit status 14 where /tmp is
     the job's own (openpmix/openpmix#3839; seen with Slurm 24.11 and PMIx 5.0.7, 2026-11-23).

@@ -51,7 +51,7 @@ def topology_kind(cluster: Cluster, options: SlurmOptions) -> str:
 def _one_nvlink_domain_per_rack(cluster: Cluster) -> bool:
     """Whether every worker shares NVLink with the others of its rack, and with no further node.
 
-    A job that spans two such racks loses NVLink between them, which a tree of switches cannot say
+    A job that spans two such racks loses NVLink between them, which a tree of switches cannot express
     and a block can (slurm.schedmd.com/topology.html, topology/block, read 2026-11-23).
     """
     nodes = workers(cluster)

@@ -29,7 +29,7 @@ def _files(context: CheckContext[SlurmOptions]) -> str:
     files = texts.shared_files(context.cluster, context.options)
     as_rendered(context, files)
     there = sum(text is not None for text in files.values())
-    return f"{there} files in /etc/slurm are the declared ones"
+    return f"{there} files in /etc/slurm are as declared"
 
 
 def _ids(context: CheckContext[SlurmOptions]) -> str:
@@ -75,7 +75,7 @@ def _power_programs(context: CheckContext[SlurmOptions]) -> str:
         if result.rc not in (0, 1):
             raise Undetermined(f"cannot run a command as user slurm: {result.stderr.strip()}")
         if result.rc == 1:
-            fail(f"user slurm cannot run {path}, so nodes are powered off and not on again, or not at all")
+            fail(f"user slurm cannot run {path}: nodes are powered off but not on again, or neither")
     return f"user slurm can run {' and '.join(paths)}"
 
 
@@ -88,7 +88,7 @@ def _private_data(context: CheckContext[SlurmOptions]) -> str:
     if missing := sorted(declared - found):
         fail(f"users see {', '.join(missing)} of other users")
     if more := sorted(found - declared):
-        fail(f"users do not see {', '.join(more)} of other users, and this is not declared")
+        fail(f"users cannot see {', '.join(more)} of other users, which is not declared")
     return f"private: {', '.join(sorted(found)) or 'nothing'}"
 
 
@@ -104,9 +104,9 @@ def _logs_rotated(context: CheckContext[SlurmOptions]) -> str:
         raise Undetermined(f"cannot run `logrotate`: {result.stderr.strip()}")
     missing = [path for path in paths if f"reading config file {path}" not in result.stderr + result.stdout]
     if result.rc != 0 or missing:
-        fail(f"logrotate does not take {', '.join(missing or paths)}")
+        fail(f"logrotate ignores {', '.join(missing or paths)}")
     software_runs(context, "logrotate")
-    return f"logrotate takes the logs of {', '.join(daemons)}"
+    return f"logrotate rotates the logs of {', '.join(daemons)}"
 
 
 def _contained(context: CheckContext[SlurmOptions]) -> str:
@@ -119,21 +119,21 @@ def _contained(context: CheckContext[SlurmOptions]) -> str:
         wrong.append(f"PrologFlags is {config.get('PrologFlags')}")
     if wrong:
         fail("; ".join(wrong))
-    return "processes, memory and devices of a job are held by its cgroup"
+    return "a job's cgroup confines its processes, memory and devices"
 
 
 def _job_tmp(context: CheckContext[SlurmOptions]) -> str:
     partition = layout.partition_of(context.cluster, context.options, context.node)
     if partition is None:
-        raise Undetermined(f"{context.node.name} is in no partition, so no job can be sent there")
+        raise Undetermined(f"{context.node.name} is in no partition, so it gets no jobs")
     here = context.output(_TMP).strip()
     factor = context.cluster.ssh.time_factor
     inside = context.output(_JOB_TMP, str(20 * factor), str(factor), partition, context.node.name).strip()
     if not inside:
         raise Undetermined("the job did not print its /tmp")
     if inside == here:
-        fail("/tmp of a job is the node's own")
-    return "a job's /tmp is not the node's"
+        fail("a job sees the node's /tmp")
+    return "a job has a private /tmp"
 
 
 def _adopts(context: CheckContext[SlurmOptions]) -> str:
@@ -146,8 +146,8 @@ def _adopts(context: CheckContext[SlurmOptions]) -> str:
         "sh -c 'ls /lib/*/security/pam_slurm_adopt.so /lib*/security/pam_slurm_adopt.so'"
     )
     if "pam_slurm_adopt.so" not in modules.stdout:
-        fail("pam_slurm_adopt.so is not installed, so users with a job are kept out too")
-    return "sshd asks pam_slurm_adopt, after the groups that may always log in"
+        fail("pam_slurm_adopt.so is not installed, so users with a job are refused too")
+    return "sshd uses pam_slurm_adopt for all but the groups that may always log in"
 
 
 def _saves_power(node: Node, options: SlurmOptions) -> bool:
@@ -175,34 +175,41 @@ def _with_adoption(node: Node, options: SlurmOptions) -> bool:
 
 
 CHECKS = (
-    Check("slurm has its declared ids", _ids),
-    Check("Slurm is of the declared release", _release),
-    Check("Slurm's files are the declared ones", _files),
-    Check("slurmdbd runs", partial(runs, unit="slurmdbd.service"), settle_seconds=15, applies=_with_slurmdbd),
-    Check("slurmdbd.conf is readable by slurm alone", _password_file, applies=_with_slurmdbd),
+    Check("user slurm has its declared ids", _ids),
+    Check("Slurm is the declared release", _release),
+    Check("Slurm's files are as declared", _files),
     Check(
-        "slurmctld runs",
+        "slurmdbd is running",
+        partial(runs, unit="slurmdbd.service"),
+        settle_seconds=15,
+        applies=_with_slurmdbd,
+    ),
+    Check("only slurm can read slurmdbd.conf", _password_file, applies=_with_slurmdbd),
+    Check(
+        "slurmctld is running",
         partial(runs, unit="slurmctld.service"),
         settle_seconds=15,
         applies=placement.runs_slurmctld,
     ),
     Check("slurmctld can write its state", _state_folder, applies=placement.runs_slurmctld),
-    Check("users see of each other what is declared", _private_data, applies=placement.runs_slurmctld),
+    Check("users see only the declared data of each other", _private_data, applies=placement.runs_slurmctld),
     *service_checks.NODE_CHECKS,
-    Check("slurmctld can run the programs of power saving", _power_programs, applies=_saves_power),
-    Check("slurmd runs", partial(runs, unit="slurmd.service"), settle_seconds=15, applies=_on_workers),
+    Check("slurmctld can run the power saving programs", _power_programs, applies=_saves_power),
+    Check("slurmd is running", partial(runs, unit="slurmd.service"), settle_seconds=15, applies=_on_workers),
     Check("Slurm's logs are rotated", _logs_rotated, applies=_with_daemons),
     Check("Slurm has a PMIx plugin", _pmix, settle_seconds=15),
-    Check("jobs are held by cgroups", _contained, needs=_CONTAINED, applies=_on_workers),
+    Check("jobs are confined by cgroups", _contained, needs=_CONTAINED, applies=_on_workers),
     Check(
-        "jobs have a /tmp of their own",
+        "each job has a private /tmp",
         _job_tmp,
         needs=_CONTAINED,
         applies=_with_private_tmp,
         in_service=True,
         live=True,
     ),
-    Check("ssh to a worker needs a job there", _adopts, needs=_CONTAINED, applies=_with_adoption, live=True),
+    Check(
+        "ssh to a worker requires a job there", _adopts, needs=_CONTAINED, applies=_with_adoption, live=True
+    ),
     *cluster_checks.CHECKS,
     *service_checks.CLUSTER_CHECKS,
 )

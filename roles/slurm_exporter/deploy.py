@@ -1,4 +1,4 @@
-"""Brings a head to what the slurm_exporter role declares."""
+"""Applies the slurm_exporter role to a head."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def slurm_exporter(options: SlurmExporterOptions) -> None:
     node = site_of().node
     user = options.names(node).settings["user"]
     programs, units = texts.programs(node, options), texts.units(node, options)
-    users.group(name="Make the group of slurm_exporter", group=user, system=True)
+    users.group(name="Create group slurm_exporter", group=user, system=True)
     users.user(
-        name="Make the user of slurm_exporter",
+        name="Create user slurm_exporter",
         user=user,
         group=user,
         shell="/usr/sbin/nologin",
@@ -29,7 +29,7 @@ def slurm_exporter(options: SlurmExporterOptions) -> None:
         system=True,
         create_home=False,
     )
-    files.directory(name="Make the folder of programs", path=texts.MODULES.rpartition("/")[0])
+    files.directory(name="Create the folder for programs", path=texts.MODULES.rpartition("/")[0])
     trees.tree(name="Write the modules of slurm_exporter", path=texts.MODULES, files=texts.modules())
     for path, text in host.loop(programs.items()):  # type: ignore[no-untyped-call]
         files.file(name=f"Write {path}", path=path, content=text, mode="755")
@@ -38,7 +38,7 @@ def slurm_exporter(options: SlurmExporterOptions) -> None:
     install_exporter(options, texts.arguments(site_of().cluster, node, options))
     read = (*programs, texts.MODULES)
     systemd.unit(
-        name="Run the collector of slurm_exporter",
+        name="Start the slurm_exporter collector",
         unit=COLLECTOR,
         restart_on=(f"{UNITS}/{COLLECTOR}", *read),
         disruptive=False,

@@ -21,7 +21,7 @@ _QUESTIONS = 3
 
 
 class SlurmExporterOptions(ExporterOptions):
-    """Figures of Slurm for Prometheus, from one head."""
+    """Slurm metrics for Prometheus, from one head."""
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.HEAD})
     role: ClassVar[str] = "slurm_exporter"
@@ -32,25 +32,26 @@ class SlurmExporterOptions(ExporterOptions):
 
     port: int = Field(default=9341, ge=1, le=65535, description="TCP port on the management address.")
     node: str | None = Field(
-        default=None, description="Head that it runs on. None: the primary head. Any head can ask slurmctld."
+        default=None,
+        description="Head that it runs on. None: the primary head. Any head can query slurmctld.",
     )
     interval_seconds: int = Field(
         default=30,
         ge=10,
         le=600,
-        description="Between two collections; scrapes in between get the same figures.",
+        description="Between two collections; scrapes in between get the same metrics.",
     )
     timeout_seconds: int = Field(
         default=8,
         ge=1,
         le=120,
-        description="How long Slurm has for each answer; a third of the interval at most.",
+        description="Time limit of each query; at most a third of the interval.",
     )
     accounting_seconds: int = Field(
         default=300,
         ge=0,
         le=3600,
-        description="How often accounting is asked: waiting times, ended jobs, energy. 0: never.",
+        description="How often accounting is queried: waiting times, ended jobs, energy. 0: never.",
     )
     max_jobs: int = Field(
         default=10_000,
@@ -62,14 +63,14 @@ class SlurmExporterOptions(ExporterOptions):
         default=5_000,
         ge=1,
         le=100_000,
-        description="Pairs of account and user with series of their own; the rest is summed up.",
+        description="Number of account and user pairs with separate series; the rest is summed up.",
     )
 
     @model_validator(mode="after")
     def _answers_in_time(self) -> Self:
         if self.timeout_seconds * _QUESTIONS > self.interval_seconds:
             raise mistake(
-                f"{_QUESTIONS} questions of {self.timeout_seconds} s take longer than the interval of "
+                f"{_QUESTIONS} queries of {self.timeout_seconds} s take longer than the interval of "
                 f"{self.interval_seconds} s.",
                 f"timeout_seconds: {self.interval_seconds // _QUESTIONS}",
             )
@@ -80,7 +81,7 @@ class SlurmExporterOptions(ExporterOptions):
         return node.primary if self.node is None else node.name == self.node
 
     def scrapes(self, cluster: Cluster, node: Node) -> tuple[Scrape, ...]:
-        """Its series say which node they are about."""
+        """Its series name the node they are about."""
         return (Scrape(self.job, self.port, names_nodes=True, password_secret=self.password_secret),)
 
     def unit_files(self, node: Node) -> tuple[str, ...]:
@@ -88,7 +89,7 @@ class SlurmExporterOptions(ExporterOptions):
         return (f"{UNITS}/{self.unit(node)}", f"{UNITS}/{COLLECTOR}", *super().unit_files(node))
 
     def problems(self, cluster: Cluster) -> Iterable[Problem]:
-        """No such head; a head without Slurm."""
+        """An unknown head; a head without Slurm."""
         yield from super().problems(cluster)
         heads = [node.name for node in cluster.holding(NodeRole.HEAD)]
         if self.node is not None and self.node not in heads:
@@ -97,6 +98,6 @@ class SlurmExporterOptions(ExporterOptions):
             if node.offers(RunsWorkloadManager) is None:
                 yield (
                     "",
-                    f"{node.name} has no role slurm, whose figures slurm_exporter reads.",
+                    f"{node.name} does not run the role slurm, which slurm_exporter reads.",
                     "add `slurm: {}`",
                 )

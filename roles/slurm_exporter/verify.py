@@ -1,4 +1,4 @@
-"""What the slurm_exporter role claims of a head."""
+"""Checks of the slurm_exporter role."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def parse_head(output: str) -> tuple[float, Head | None]:
     first, _, rest = output.partition("\n")
     uptime = _UPTIME.match(first)
     if uptime is None:
-        raise Undetermined(f"/proc/uptime says {printable(first, 80)}")
+        raise Undetermined(f"/proc/uptime contains {printable(first, 80)}")
     line = rest.strip()
     if not line:
         return float(uptime[1]), None
@@ -69,11 +69,11 @@ def _answered(context: CheckContext[SlurmExporterOptions]) -> str:
     if head.error is not None:
         fail(f"Slurm does not answer the collector: {printable(head.error, 200)}")
     if head.collected is None:
-        raise Undetermined(f"{texts.SNAPSHOT} says neither figures nor an error")
+        raise Undetermined(f"{texts.SNAPSHOT} has neither metrics nor an error")
     age = uptime - head.collected
     if age > texts.stale_seconds(context.options):
         fail(
-            f"the collector last asked {age:.0f} s ago, and every {context.options.interval_seconds} s it should"
+            f"the collector last ran {age:.0f} s ago, but should run every {context.options.interval_seconds} s"
         )
     return f"Slurm answered {max(0.0, age):.0f} s ago"
 
@@ -87,8 +87,8 @@ def _kept_from_users(context: CheckContext[SlurmExporterOptions]) -> str:
 
 CHECKS = (
     *exporter_checks("slurm_exporter", texts.arguments),
-    Check("slurm_exporter's programs and units are those of this rackwright", _files),
-    Check("the collector of slurm_exporter runs", _collector_runs, settle_seconds=20),
-    Check("Slurm answers the collector of slurm_exporter", _answered, settle_seconds=60),
-    Check("users cannot read what Slurm says of jobs of others", _kept_from_users, settle_seconds=20),
+    Check("slurm_exporter's programs and units are those of this rackwright version", _files),
+    Check("the slurm_exporter collector is running", _collector_runs, settle_seconds=20),
+    Check("Slurm answers the slurm_exporter collector", _answered, settle_seconds=60),
+    Check("users cannot read Slurm's data about other users' jobs", _kept_from_users, settle_seconds=20),
 )

@@ -1,4 +1,4 @@
-"""Brings a head to what the snmp_exporter role declares."""
+"""Applies the snmp_exporter role to a head."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def snmp_exporter(options: SnmpExporterOptions) -> None:
     install_exporter(options, texts.arguments(site.cluster, node, options))
     modules, auths = texts.modules_path(options), texts.auths_path(options)
     files.file(
-        name="Write what snmp_exporter reads",
+        name="Write the snmp_exporter settings",
         path=modules,
         content=texts.modules(),
         validate=texts.check_command(node, options),

@@ -1,4 +1,4 @@
-"""Devices that are asked by SNMP, and with which credentials."""
+"""Devices that are queried over SNMP, and their credentials."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Auth(Frozen):
 
 
 class Device(Frozen):
-    """A device that is asked."""
+    """A device that is queried."""
 
     address: IPv4Address
     kind: Literal["pdu", "switch", "ups"] = "switch"
@@ -80,7 +80,7 @@ class Device(Frozen):
     def _has_modules(self) -> Self:
         if not self.read:
             raise mistake(
-                "PDUs have no common MIB: `modules` has to say which is read.",
+                "PDUs have no common MIB: set the one to read in `modules`.",
                 "one of apc_pdu, raritan_pdu, or one of `module_files`",
             )
         if len(set(self.modules)) != len(self.modules):

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 @dataclass(frozen=True)
 class Index:
-    """A column that tells the rows of a table apart."""
+    """A column that identifies the rows of a table."""
 
     name: str
     words: tuple[tuple[int, str], ...] = ()
@@ -105,20 +105,22 @@ MODULES: dict[str, tuple[Metric, ...]] = {
         Metric("sysName", "1.3.6.1.2.1.1.5", "The device's own name", "DisplayString"),
     ),
     "if_mib": (
-        _port(f"{_IF}.7", "ifAdminStatus", "What the port is set to: 1 up, 2 down, 3 testing", "gauge"),
-        _port(f"{_IF}.8", "ifOperStatus", "What the port is: 1 up, 2 down, 7 lower layer down", "gauge"),
-        _port(f"{_IF}.9", "ifLastChange", "sysUpTime when the port became what it is", "gauge"),
-        _port(f"{_IF}.13", "ifInDiscards", "Packets that were dropped on their way in although whole"),
-        _port(f"{_IF}.14", "ifInErrors", "Packets that came damaged"),
-        _port(f"{_IF}.19", "ifOutDiscards", "Packets that were dropped on their way out although whole"),
-        _port(f"{_IF}.20", "ifOutErrors", "Packets that could not be sent because of errors"),
+        _port(f"{_IF}.7", "ifAdminStatus", "Configured state of the port: 1 up, 2 down, 3 testing", "gauge"),
+        _port(
+            f"{_IF}.8", "ifOperStatus", "Actual state of the port: 1 up, 2 down, 7 lower layer down", "gauge"
+        ),
+        _port(f"{_IF}.9", "ifLastChange", "sysUpTime of the port's last state change", "gauge"),
+        _port(f"{_IF}.13", "ifInDiscards", "Intact inbound packets that were dropped"),
+        _port(f"{_IF}.14", "ifInErrors", "Inbound packets with errors"),
+        _port(f"{_IF}.19", "ifOutDiscards", "Intact outbound packets that were dropped"),
+        _port(f"{_IF}.20", "ifOutErrors", "Outbound packets that could not be sent because of errors"),
         _port(f"{_IFX}.6", "ifHCInOctets", "Bytes received"),
         _port(f"{_IFX}.7", "ifHCInUcastPkts", "Packets received for one address"),
         _port(f"{_IFX}.8", "ifHCInMulticastPkts", "Packets received for a group"),
         _port(f"{_IFX}.9", "ifHCInBroadcastPkts", "Packets received for everyone"),
         _port(f"{_IFX}.10", "ifHCOutOctets", "Bytes sent"),
         _port(f"{_IFX}.11", "ifHCOutUcastPkts", "Packets sent to one address"),
-        _port(f"{_IFX}.15", "ifHighSpeed", "Mbit/s that the port has now", "gauge"),
+        _port(f"{_IFX}.15", "ifHighSpeed", "Current port speed in Mbit/s", "gauge"),
     ),
     "entity_sensor": (
         _sensor(
@@ -127,34 +129,34 @@ MODULES: dict[str, tuple[Metric, ...]] = {
         _sensor(2, "entPhySensorScale", "Thousands of its unit: 7 10^-6, 8 10^-3, 9 1, 10 10^3, 11 10^6"),
         _sensor(3, "entPhySensorPrecision", "Decimal places of its value"),
         _sensor(4, "entPhySensorValue", "Its value, without the decimal point"),
-        _sensor(5, "entPhySensorOperStatus", "1 it works, 2 it cannot tell, 3 it is broken"),
+        _sensor(5, "entPhySensorOperStatus", "1 working, 2 unknown, 3 broken"),
     ),
     "ups_mib": (
         Metric("upsBatteryStatus", f"{_UPS}.2.1", "1 unknown, 2 normal, 3 low, 4 depleted"),
-        Metric("upsSecondsOnBattery", f"{_UPS}.2.2", "Seconds since it runs on its battery; 0 it does not"),
+        Metric("upsSecondsOnBattery", f"{_UPS}.2.2", "Seconds on battery; 0 when not on battery"),
         Metric("upsEstimatedMinutesRemaining", f"{_UPS}.2.3", "Minutes until the battery is empty"),
         Metric("upsEstimatedChargeRemaining", f"{_UPS}.2.4", "Charge of the battery in %"),
         Metric("upsBatteryVoltage", f"{_UPS}.2.5", "Tenths of a volt of the battery"),
         Metric("upsBatteryTemperature", f"{_UPS}.2.7", "Degrees C of the battery"),
         Metric(
-            "upsInputVoltage", f"{_UPS}.3.3.1.3", "Volts that come in", "gauge", (Index("upsInputLineIndex"),)
+            "upsInputVoltage", f"{_UPS}.3.3.1.3", "Input voltage in V", "gauge", (Index("upsInputLineIndex"),)
         ),
         Metric("upsOutputSource", f"{_UPS}.4.1", "What feeds the load: 3 mains, 4 bypass, 5 battery"),
         Metric(
             "upsOutputPower",
             f"{_UPS}.4.4.1.4",
-            "Watts that go out",
+            "Output power in W",
             "gauge",
             (Index("upsOutputLineIndex"),),
         ),
         Metric(
             "upsOutputPercentLoad",
             f"{_UPS}.4.4.1.5",
-            "Load in % of what it can do",
+            "Load in % of capacity",
             "gauge",
             (Index("upsOutputLineIndex"),),
         ),
-        Metric("upsAlarmsPresent", f"{_UPS}.6.1", "Number of its own alarms"),
+        Metric("upsAlarmsPresent", f"{_UPS}.6.1", "Number of active alarms"),
     ),
     "apc_pdu": (
         _apc(
@@ -190,7 +192,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     "ups": ("system", "ups_mib"),
     "pdu": (),
 }
-"""What is read of a kind of device where the site does not say; PDUs have no common MIB."""
+"""Default modules of a kind of device; PDUs have no common MIB."""
 
 
 def modules_data() -> dict[str, Any]:

@@ -47,11 +47,13 @@ class SnmpExporterOptions(ExporterOptions):
         for name, device in self.devices.items():
             if device.auth not in self.auths:
                 hint = suggest(device.auth, self.auths) or "declare it in `auths`"
-                raise mistake(f"{name} has the credentials {device.auth}, which `auths` has not.", hint)
+                raise mistake(
+                    f"{name} has the credentials {device.auth}, which `auths` does not declare.", hint
+                )
             for module in device.read:
                 if module not in MODULES and not self.module_files:
                     hint = suggest(module, MODULES) or f"one of: {', '.join(MODULES)}, or add `module_files`"
-                    raise mistake(f"{name} is to be read by {module}, which rackwright has not.", hint)
+                    raise mistake(f"{name} names the module {module}, which rackwright does not have.", hint)
         return self
 
     @property
@@ -111,7 +113,7 @@ class SnmpExporterOptions(ExporterOptions):
         asked = {name for name, device in self.devices.items() if device.kind == "switch"}
         if asked and (left := sorted(leaves - asked)):
             more = f" and {len(left) - 1} more" if left[1:] else ""
-            yield "devices", f"The leaf switch {left[0]}{more} is not asked.", "add it to `devices`"
+            yield "devices", f"The leaf switch {left[0]}{more} is not monitored.", "add it to `devices`"
 
 
 def _labels(cluster: Cluster, name: str, device: Device) -> dict[str, str]:

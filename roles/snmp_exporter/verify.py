@@ -1,4 +1,4 @@
-"""What the snmp_exporter role claims of a head."""
+"""Checks of the snmp_exporter role."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _credentials(context: CheckContext[SnmpExporterOptions]) -> str:
     """By digest and access."""
     options, store = context.options, store_of(context.cluster)
     if missing := store.missing(options.supplied_secrets):
-        raise Undetermined(f"the secrets store has no {', '.join(missing)}")
+        raise Undetermined(f"the secrets store lacks {', '.join(missing)}")
     wanted = texts.auths(options, lambda name: store.get(name).reveal())
     path = holds_secret_text(context, texts.auths_path(options), wanted)
     return has_access(context, path, "640", "root", options.names(context.node).settings["user"])
@@ -38,7 +38,7 @@ def _asks_devices(node: Node, options: SnmpExporterOptions) -> bool:
 
 CHECKS = (
     *exporter_checks("snmp_exporter", texts.arguments),
-    Check("snmp_exporter reads what is declared", _reads),
-    Check("snmp_exporter has its credentials, which no other user can read", _credentials),
+    Check("snmp_exporter has its declared settings", _reads),
+    Check("only snmp_exporter can read its credentials", _credentials),
     Check("every declared device answers", _devices, live=True, settle_seconds=90, applies=_asks_devices),
 )

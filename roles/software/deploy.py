@@ -1,4 +1,4 @@
-"""Brings a node to what the software role declares."""
+"""Applies the software role to a node."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from rackwright.roles.software.options import SoftwareOptions
 
 @deploy("software")
 def software(options: SoftwareOptions) -> None:
-    """Lmod, and what tells it the trees; the trees themselves are the site's."""
+    """Lmod and its list of trees; the site maintains the trees themselves."""
     node = site_of().node
     packages.installed(name="Install Lmod", packages=names(node.family, "lmod").packages)
     if options.spider_cache is not None:
-        files.directory(name="Make /etc/rackwright", path="/etc/rackwright")
+        files.directory(name="Create /etc/rackwright", path="/etc/rackwright")
     for path, content in host.loop(texts.files(node, options).items()):  # type: ignore[no-untyped-call]
         if content is None:
             files.absent(name=f"Remove {path}", path=path)

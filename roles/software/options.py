@@ -21,7 +21,7 @@ class SpiderCache(Frozen):
     """A cache of module trees that the site keeps with `update_lmod_system_cache_files`."""
 
     folder: NodePath = Field(description="Folder of the cache, e.g. /software/lmod/cache.")
-    timestamp: NodePath = Field(description="File whose timestamp says when the trees last changed.")
+    timestamp: NodePath = Field(description="File whose timestamp is the time of the trees' last change.")
 
 
 class SoftwareOptions(RoleOptions):
@@ -36,7 +36,7 @@ class SoftwareOptions(RoleOptions):
     )
     cache: bool = Field(
         default=True,
-        description="Whether Lmod uses caches. false: every `module avail` reads all trees, and a new module is seen at once.",
+        description="Whether Lmod uses caches. false: every `module avail` reads all trees, so new modules appear at once.",
     )
     spider_cache: SpiderCache | None = Field(
         default=None,

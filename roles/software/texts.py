@@ -1,4 +1,4 @@
-"""What the software role writes: shared by the deploy and its checks."""
+"""Files of the software role: shared by the deploy and its checks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the software role claims of a node: Lmod is there, the trees are, and users find them."""
+"""Checks of the software role: Lmod is there, the trees are, and users find them."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _trees(context: Context) -> dict[str, int]:
     except patient.AnswerError as error:
         fail(f"the module trees cannot be read: {error}")
     if set(found) != set(trees):
-        raise Undetermined(f"the node looked at {', '.join(found) or 'no tree'}")
+        raise Undetermined(f"the node reported {', '.join(found) or 'no tree'}")
     missing = [tree for tree, count in found.items() if count is None]
     if missing:
         fail(f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing")
@@ -74,19 +74,19 @@ def _login_shell(context: Context) -> str:
     trees = _trees(context)
     result = context.host.run(_ASK, _SHELL)
     lines = result.stdout.splitlines()
-    said = dict(line.split("=", 1) for line in lines[-2:] if "=" in line)
-    if result.rc != 0 or said.keys() != {"status", "path"}:
+    shell = dict(line.split("=", 1) for line in lines[-2:] if "=" in line)
+    if result.rc != 0 or shell.keys() != {"status", "path"}:
         raise Undetermined(
-            f"a login shell of {_USER} exited {result.rc} saying: {result.stderr.strip() or 'nothing'}"
+            f"a login shell of {_USER} exited {result.rc}: {result.stderr.strip() or 'no output'}"
         )
-    if said["status"] == "127":
+    if shell["status"] == "127":
         fail("a login shell has no command `module`: Lmod is not started by /etc/profile")
-    if said["status"] != "0":
-        fail(f"`module avail` exited {said['status']} in a login shell")
-    path = said["path"].split(":")
+    if shell["status"] != "0":
+        fail(f"`module avail` exited {shell['status']} in a login shell")
+    path = shell["path"].split(":")
     missing = [tree for tree in trees if tree not in path]
     if missing:
-        fail(f"MODULEPATH of a login shell lacks {', '.join(missing)}: it is {said['path'] or 'empty'}")
+        fail(f"MODULEPATH of a login shell lacks {', '.join(missing)}: it is {shell['path'] or 'empty'}")
     silent = [tree for tree, count in trees.items() if count and f"{tree}:" not in lines]
     if silent:
         fail(f"`module avail` lists nothing of {', '.join(silent)}, which has entries")
@@ -94,7 +94,7 @@ def _login_shell(context: Context) -> str:
 
 
 CHECKS: tuple[Check, ...] = (
-    Check("Lmod is installed and knows the declared trees", _files),
+    Check("Lmod is installed with the declared trees", _files),
     Check("the declared module trees exist", _there, live=True, timeout_seconds=120),
     Check("users find modules in a login shell", _login_shell, live=True, timeout_seconds=180),
 )

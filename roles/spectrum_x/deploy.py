@@ -1,4 +1,4 @@
-"""Brings a node to what the spectrum_x role declares."""
+"""Applies the spectrum_x role to a node."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def spectrum_x(options: SpectrumXOptions) -> None:
     if not has(site.node.platform, Capability.HARDWARE):
         return
     units.unit(
-        name="Set the NICs' registers at boot", unit=paths.UNIT, restart_on=(paths.PROGRAM, paths.UNIT_PATH)
+        name="Set the NIC registers at boot", unit=paths.UNIT, restart_on=(paths.PROGRAM, paths.UNIT_PATH)
     )
     settings.setting(
-        name="Set the NICs' registers",
+        name="Set the NIC registers",
         target="adaptive routing of the NICs",
         read=f"{paths.PROGRAM} wrong",
         want="as declared",

@@ -1,4 +1,4 @@
-"""What the spectrum_x role writes, and the shell with which it reads: shared by the deploy and its checks."""
+"""Files of the spectrum_x role, and the shell with which it reads: shared by the deploy and its checks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the spectrum_x role claims of a node: registers, firmware parameters and the congestion control as declared."""
+"""Checks of the spectrum_x role: registers, firmware parameters and the congestion control as declared."""
 
 from __future__ import annotations
 
@@ -73,10 +73,10 @@ def _congestion_control(context: CheckContext[SpectrumXOptions]) -> str:
 
 _HARDWARE = frozenset({Capability.HARDWARE})
 CHECKS: tuple[Check, ...] = (
-    Check("the NICs' registers are set at every boot", _at_boot, needs=_HARDWARE),
-    Check("adaptive routing of the NICs is as declared", _registers, needs=_HARDWARE),
+    Check("the NIC registers are set at every boot", _at_boot, needs=_HARDWARE),
+    Check("the NICs' adaptive routing is as declared", _registers, needs=_HARDWARE),
     Check(
-        "the NICs' firmware has the declared parameters",
+        "the NIC firmware has the declared parameters",
         _firmware,
         needs=_HARDWARE,
         applies=lambda node, options: bool(options.firmware),

@@ -1,4 +1,4 @@
-"""Brings a node to what the storage_bench role declares."""
+"""Applies the storage_bench role to a node."""
 
 from __future__ import annotations
 
@@ -12,6 +12,4 @@ from rackwright.roles.storage_bench.options import StorageBenchOptions
 @deploy("storage_bench")
 def storage_bench(options: StorageBenchOptions) -> None:
     """The programs; they run in jobs alone."""
-    packages.installed(
-        name="Install the programs of the storage bench", packages=options.packages(site_of().node)
-    )
+    packages.installed(name="Install the storage benchmark tools", packages=options.packages(site_of().node))

@@ -1,4 +1,4 @@
-"""What the storage_bench role claims of a node: the programs are there and can do what the bench needs."""
+"""Checks of the storage_bench role: the programs are there and can do what the bench needs."""
 
 from __future__ import annotations
 
@@ -43,23 +43,23 @@ def _torch(context: CheckContext[StorageBenchOptions]) -> str:
     if result.rc == _TIMED_OUT:
         raise Undetermined(f"{context.options.python} did not load torch within {seconds} s")
     if result.rc != 0:
-        said = last_line(result.stdout, result.stderr)
-        raise Undetermined(f"{context.options.python} cannot load torch: status {result.rc}, {said}")
+        message = last_line(result.stdout, result.stderr)
+        raise Undetermined(f"{context.options.python} cannot load torch: status {result.rc}, {message}")
     printed = result.stdout.strip()
     match = _TORCH.fullmatch(printed)
     if match is None:
         raise Undetermined(f"{context.options.python} printed {printed!r}")
     version, gloo, saves = match.groups()
     if gloo == "False":
-        fail(f"torch {version} has no gloo")
+        fail(f"torch {version} lacks gloo")
     if saves == "False":
-        fail(f"torch {version} has no torch.distributed.checkpoint.save; 2.2 has")
+        fail(f"torch {version} lacks torch.distributed.checkpoint.save: install 2.2 or newer")
     return f"torch {version}"
 
 
 CHECKS = (
-    Check("the programs of the storage bench are installed", _packages),
-    Check("fio has the declared engines", _engines),
+    Check("the storage benchmark tools are installed", _packages),
+    Check("fio has the declared I/O engines", _engines),
     Check(
         "PyTorch can save checkpoints",
         _torch,

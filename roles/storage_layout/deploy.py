@@ -1,4 +1,4 @@
-"""Brings a node to what the storage_layout role declares."""
+"""Applies the storage_layout role to a node."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ def storage_layout(options: StorageLayoutOptions) -> None:
         _arrays(node, options)
     for name, group in options.volume_groups.items():
         volumes.group(
-            name=f"Make the volume group {name}",
+            name=f"Create volume group {name}",
             group=name,
             arrays=tuple(part for part in group.on if part in options.arrays),
             disks=tuple(options.selector(part, node.name) for part in group.on if part in options.disks),
         )
         for volume, size in group.volumes.items():
-            volumes.volume(name=f"Make the volume {name}/{volume}", group=name, volume=volume, size=size)
+            volumes.volume(name=f"Create volume {name}/{volume}", group=name, volume=volume, size=size)
     for path, filesystem in options.filesystems.items():
         _filesystem(node, options, path, filesystem)
 
 
 def _arrays(node: Node, options: StorageLayoutOptions) -> None:
     path = names(node.family, "mdadm").paths["arrays"]
-    files.directory(name="Make the folder of mdadm's settings", path=str(PurePosixPath(path).parent))
-    files.file(name="Declare the arrays to mdadm", path=path, content=mdadm_conf(node, options))
+    files.directory(name="Create the folder for mdadm settings", path=str(PurePosixPath(path).parent))
+    files.file(name="Write the arrays to mdadm.conf", path=path, content=mdadm_conf(node, options))
     for name, array in options.arrays.items():
         arrays.array(
-            name=f"Make the array {name}",
+            name=f"Create array {name}",
             array=name,
             level=str(array.level),
             disks=tuple(options.selector(disk, node.name) for disk in array.disks),
@@ -58,7 +58,7 @@ def _arrays(node: Node, options: StorageLayoutOptions) -> None:
 def _filesystem(node: Node, options: StorageLayoutOptions, path: str, one: FilesystemOptions) -> None:
     disk = options.selector(one.on, node.name) if one.on in options.disks else None
     filesystems.filesystem(
-        name=f"Make the filesystem of {path}",
+        name=f"Create the filesystem for {path}",
         path=device(node, options, one),
         type=one.type,
         label=one.label,
@@ -68,10 +68,10 @@ def _filesystem(node: Node, options: StorageLayoutOptions, path: str, one: Files
     unit = f"/etc/systemd/system/{unit_name(path)}"
     if disk is None:
         text = mount_unit(path, one, device(node, options, one))
-        files.file(name=f"Write the mount unit of {path}", path=unit, content=text)
+        files.file(name=f"Write the mount unit for {path}", path=unit, content=text)
     else:
         filesystems.mount_unit_of_disk(
-            name=f"Write the mount unit of {path}",
+            name=f"Write the mount unit for {path}",
             path=unit,
             disk=disk,
             content=mount_unit(path, one, DEVICE),
@@ -79,5 +79,5 @@ def _filesystem(node: Node, options: StorageLayoutOptions, path: str, one: Files
         )
     filesystems.mounted(name=f"Mount {path}", path=path, unit_file=unit, lvm=options.uses_lvm)
     files.directory(
-        name=f"Set the access of {path}", path=path, mode=one.mode, owner=one.owner, group=one.group
+        name=f"Set the permissions of {path}", path=path, mode=one.mode, owner=one.owner, group=one.group
     )

@@ -32,7 +32,7 @@ SetName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z_]{0,11}$")]
 
 
 class StorageLayoutOptions(RoleOptions, WritesUnitFiles, MakesFilesystems):
-    """Arrays, volumes and filesystems on declared disks. A disk that holds anything needs its serial typed."""
+    """Arrays, volumes and filesystems on declared disks. A disk that holds data is used only after its serial is typed."""
 
     on: tuple[NodeRole, ...] | None = Field(
         default=None, min_length=1, description="Node roles whose nodes get it. None: every node."
@@ -58,9 +58,11 @@ class StorageLayoutOptions(RoleOptions, WritesUnitFiles, MakesFilesystems):
     def _are_folders(cls, filesystems: dict[str, FilesystemOptions]) -> dict[str, FilesystemOptions]:
         for path in filesystems:
             if not is_absolute(path):
-                raise mistake(f"{path} cannot be mounted on.", "an absolute path, e.g. /scratch")
+                raise mistake(f"{path} is not usable as a mount point.", "an absolute path, e.g. /scratch")
             if belongs_to_system(path):
-                raise mistake(f"{path} cannot be mounted on: the operating system needs it.", "e.g. /scratch")
+                raise mistake(
+                    f"{path} is not usable as a mount point: the operating system needs it.", "e.g. /scratch"
+                )
             outer = [other for other in filesystems if path.startswith(f"{other}/")]
             if outer:
                 raise mistake(f"{path} is below {outer[0]}, which is a filesystem of this role too.")
@@ -77,13 +79,13 @@ class StorageLayoutOptions(RoleOptions, WritesUnitFiles, MakesFilesystems):
             yield "No disk is declared: name some under `disks`, or those of the SKU under `sku_disks`."
         names = (*self.disks, *self.sku_disks, *self.arrays, *self.volume_groups)
         for name in sorted({name for name in names if names.count(name) > 1}):
-            yield f"{name} is the name of several things: disks, arrays and volume groups have names of their own."
+            yield f"{name} names several things: disks, arrays and volume groups need distinct names."
         for name in self.disks:
             if name.rstrip("0123456789") in self.sku_disks and name[-1].isdigit():
                 yield f"{name} is the name of a drive of the set {name.rstrip('0123456789')} too."
         for array in self.arrays.values():
             if len(array.disks) < LEAST[array.level] and self.sku_disks.keys().isdisjoint(array.disks):
-                yield f"RAID {array.level} needs {LEAST[array.level]} disks or more, and has {len(array.disks)}."
+                yield f"RAID {array.level} needs at least {LEAST[array.level]} disks, but has {len(array.disks)}."
         used: dict[str, str] = {}
         for user, parts in self._users():
             for part in parts:
@@ -234,7 +236,7 @@ class StorageLayoutOptions(RoleOptions, WritesUnitFiles, MakesFilesystems):
                 on = there.filesystems[path].on
                 yield (
                     f"filesystems.{path}.on",
-                    f"{path} is on {on}, which is several drives of {node.name}: a filesystem is on one.",
+                    f"{path} is on {on}, which is several drives of {node.name}: a filesystem needs one device.",
                     f"make an array of them, e.g. `arrays: {{fast: {{level: 0, disks: [{on}]}}}}`",
                 )
             for message in there._contradictions():
@@ -252,5 +254,5 @@ class StorageLayoutOptions(RoleOptions, WritesUnitFiles, MakesFilesystems):
                     yield (
                         f"disks.{name}.serials.{node}",
                         f"The disk {serial} is in {owners[serial]} too.",
-                        "a disk is in one node: compare with `lsblk -dno NAME,SERIAL` on both",
+                        "compare `lsblk -dno NAME,SERIAL` on both nodes",
                     )

@@ -38,7 +38,7 @@ def array_faults(
     doing = AT_WORK.get(found.value("sync_action"))
     leaving = doing is not None and any("replacement" in how for how in found.members.values())
     if not leaving:  # a member that is not declared serves until its data is copied
-        faults += [f"{name} is a member, and not declared" for name in found.members if name not in declared]
+        faults += [f"{name} is a member but not declared" for name in found.members if name not in declared]
     faults += [f"{what} is not a member" for name, what in declared.items() if name not in found.members]
     if degraded not in ("", "0") and doing is None:  # while it is rebuilt, it is
         faults.append(f"it is degraded by {degraded}")

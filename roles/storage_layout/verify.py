@@ -1,4 +1,4 @@
-"""What the storage_layout role claims of a node: disks, arrays, volumes, mounts. What cannot be read is UNKNOWN."""
+"""Checks of the storage_layout role: disks, arrays, volumes, mounts. What cannot be read is UNKNOWN."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _array(context: Context, there: Storage, name: str, array: ArrayOptions) -> 
     """What it is, and whether it is whole; FAIL where it is not and nothing is done about it."""
     found = there.array(name)
     if found is None:
-        fail(f"the array {name} does not run")
+        fail(f"the array {name} is not running")
     node = context.node.name
     declared = {}
     for disk in (*array.disks, *array.spares):
@@ -77,7 +77,7 @@ def _array(context: Context, there: Storage, name: str, array: ArrayOptions) -> 
         try:
             declared[chosen(there, selector).name] = str(selector)
         except NotChosen:
-            declared[str(selector)] = f"{selector}, which is not there"
+            declared[str(selector)] = f"{selector}, which is missing"
     faults, rebuild = array_faults(found, f"raid{array.level}", len(array.disks), declared)
     if rebuild is not None and not faults:
         return f"{name} is {rebuild}", False
@@ -90,11 +90,11 @@ def _volumes(context: Context) -> str:
     there, found = _storage(context), []
     for group, options in _layout(context).volume_groups.items():
         if group not in there.groups:
-            fail(f"there is no volume group {group}, or lvm2 does not list it")
+            fail(f"the volume group {group} is missing, or lvm2 does not list it")
         for volume, size in options.volumes.items():
             row = there.volumes.get(f"{group}/{volume}")
             if row is None:
-                fail(f"there is no volume {group}/{volume}")
+                fail(f"the volume {group}/{volume} is missing")
             has, wants = int(row["lv_size"]), wanted_bytes(there, group, volume, size)
             if abs(has - wants) >= int(there.groups[group]["vg_extent_size"]):
                 fail(f"{group}/{volume} has {has / 2**30:.1f} GiB, not {wants / 2**30:.1f} GiB ({size})")
@@ -165,7 +165,7 @@ def _types(context: Context) -> str:
             else signatures_at(there, device(context.node, _layout(context), one))
         )
         if found is None:
-            raise Undetermined(f"what is on {one.on} cannot be read")
+            raise Undetermined(f"the signatures on {one.on} cannot be read")
         if [signature.type for signature in found] != [one.type]:
             fail(f"{one.on} ({path}) holds {'; '.join(map(str, found)) or 'nothing'}, not {one.type} alone")
     return ", ".join(f"{one.on}: {one.type}" for one in _layout(context).filesystems.values())
@@ -193,11 +193,11 @@ def _has(part: str) -> Callable[[Node, StorageLayoutOptions], bool]:
 
 
 CHECKS: tuple[Check, ...] = (
-    Check("the declared disks are there", _disks),
-    Check("the arrays are whole, of their declared disks", _arrays, applies=_has("arrays")),
+    Check("the declared disks are present", _disks),
+    Check("the arrays are complete and use their declared disks", _arrays, applies=_has("arrays")),
     Check("the volumes have their declared sizes", _volumes, applies=_has("volume_groups")),
-    Check("the filesystems are of their declared types", _types, applies=_has("filesystems")),
+    Check("the filesystems have their declared types", _types, applies=_has("filesystems")),
     Check("the filesystems are mounted as declared", _mounted, applies=_has("filesystems")),
     Check("the filesystems are mounted at boot", _at_boot, applies=_has("filesystems")),
-    Check("arrays and mounts are declared to mdadm and systemd", _files),
+    Check("arrays and mounts are configured in mdadm and systemd", _files),
 )

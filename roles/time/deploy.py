@@ -1,4 +1,4 @@
-"""Brings a node to what the time role declares."""
+"""Applies the time role to a node."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rackwright.roles.time.options import TimeOptions
 
 @deploy("time")
 def time(options: TimeOptions) -> None:
-    """chrony: the primary head serves, everyone else follows it."""
+    """chrony: the primary head serves time, all other nodes follow it."""
     site = site_of()
     chrony = names(site.node.family, "chrony")
     unit = chrony.unit or ""
@@ -29,24 +29,24 @@ def time(options: TimeOptions) -> None:
     folder = f"/etc/systemd/system/{unit}.d"
     drop_in = f"{folder}/90-rackwright.conf"
     if has(site.node.platform, Capability.CLOCK):
-        files.absent(name="Let chronyd ask for the clock", path=drop_in)
+        files.absent(name="Remove the drop-in that lets chronyd start without the clock", path=drop_in)
     else:
-        files.directory(name="Make the folder of chronyd's drop-ins", path=folder)
+        files.directory(name="Create the folder for chronyd drop-ins", path=folder)
         files.file(
             name="Let chronyd start without the clock",
             path=drop_in,
             content=render("time/without-clock.conf.j2"),
         )
-        # systemd 252 does not look into a folder made after it last looked, and does not say so
+        # systemd 252 ignores a folder created after its last reload and does not report it
         # either: NeedDaemonReload stays "no" and the unit is skipped (seen on Debian 12)
         settings.setting(
-            name="Let systemd see it",
+            name="Reload systemd",
             target=f"drop-ins of {unit} that systemd knows",
             read=f"systemctl show -p DropInPaths --value {unit} | grep -ow {drop_in}",
             want=drop_in,
             write="systemctl daemon-reload",
         )
-    units.unit(name="Run chronyd", unit=unit, restart_on=(conf, daemon_options, folder))
+    units.unit(name="Start chronyd", unit=unit, restart_on=(conf, daemon_options, folder))
 
 
 def chrony_conf(site: Site, options: TimeOptions) -> str:

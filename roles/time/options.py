@@ -33,7 +33,7 @@ class TimeOptions(RoleOptions, Listens, ServesTime, WritesUnitFiles):
         "outvote one that is wrong. None: the head's own clock is the site's time.",
     )
     local_stratum: int = Field(
-        10, ge=1, le=15, description="Stratum the head serves at while it reaches no server of its own."
+        10, ge=1, le=15, description="Stratum that the head announces while it reaches none of its servers."
     )
     allow: tuple[IPv4Network, ...] = Field(
         default=(), description="Networks the head serves besides the cluster's management network."

@@ -49,7 +49,7 @@ class Source:
     age_seconds: int
     """Since the last sample."""
     offset_seconds: float
-    """What that sample says of the clock now, with the corrections that chronyd has made since; positive is fast."""
+    """The clock's current offset by that sample, with chronyd's corrections since; positive is fast."""
     margin_seconds: float
     """The most that sample can be wrong."""
 
@@ -91,7 +91,9 @@ def parse_sources(output: str) -> tuple[Source, ...]:
             offset, margin = float(fields[7]), float(fields[9])
             sources.append(Source(state, address, stratum, int(reach, 8), age, offset, margin))
         except (IndexError, ValueError) as error:
-            raise Undetermined(f"chronyc sources printed a line that is no source: {line[:80]!r}") from error
+            raise Undetermined(
+                f"chronyc sources printed a line that is not a source: {line[:80]!r}"
+            ) from error
     return tuple(sources)
 
 

@@ -1,4 +1,4 @@
-"""What the time role claims of a node, and of all clocks together."""
+"""Checks of the time role, and of all clocks together."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _follows(context: CheckContext[TimeOptions]) -> str:
     if mine[0].reach == 0:
         fail(f"{head.name} ({expected}) has not answered")
     if mine[0].state != "*":
-        fail(f"{head.name} ({expected}) answers and is not selected (state {mine[0].state})")
+        fail(f"{head.name} ({expected}) answers but is not selected (state {mine[0].state})")
     return f"{head.name} is selected, stratum {mine[0].stratum}"
 
 
@@ -57,13 +57,13 @@ def _serves(context: CheckContext[TimeOptions]) -> str:
     if not options.servers:
         if tracking.reference_id != LOCAL_REFERENCE or tracking.stratum != options.local_stratum:
             fail(
-                f"the head follows {tracking.reference or 'nothing'} at stratum {tracking.stratum}, and not "
+                f"the head follows {tracking.reference or 'nothing'} at stratum {tracking.stratum}, not "
                 f"its own clock at stratum {options.local_stratum}"
             )
         return f"the head's own clock, stratum {tracking.stratum}"
     selected = [source for source in _sources(context) if source.state == "*"]
     if not selected:
-        fail(f"none of {', '.join(options.servers)} is selected")
+        fail(f"no server of {', '.join(options.servers)} is selected")
     return f"{selected[0].address}, stratum {selected[0].stratum}"
 
 
@@ -134,7 +134,7 @@ def _extra(context: CheckContext[TimeOptions]) -> str:
 
 
 CHECKS: tuple[Check, ...] = (
-    Check("chronyd runs and starts at boot", partial(software_runs, software="chrony")),
+    Check("chronyd is running and enabled at boot", partial(software_runs, software="chrony")),
     Check(
         "chrony.conf has the declared extra lines",
         _extra,
@@ -151,7 +151,7 @@ CHECKS: tuple[Check, ...] = (
         applies=lambda node, options: not node.primary,
     ),
     Check(
-        "the site's server has a time to serve",
+        "the site's time server is synchronised",
         _serves,
         settle_seconds=_SETTLE_SECONDS,
         applies=lambda node, options: node.primary,

@@ -1,4 +1,4 @@
-"""Brings a node to what the tuning role declares, as far as its platform has it."""
+"""Applies the tuning role to a node, as far as its platform has it."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _kernel(site: Site, options: TuningOptions) -> None:
 
 def _limits(site: Site, options: TuningOptions) -> None:
     files.file(
-        name="Write the limits of login sessions",
+        name="Write the limits for login sessions",
         path=LIMITS,
         content=render(
             "tuning/limits.conf.j2",
@@ -70,15 +70,15 @@ def _limits(site: Site, options: TuningOptions) -> None:
             nproc=values.process_limit(site.node, options),
         ),
     )
-    files.directory(name="Make the folder of systemd's settings", path="/etc/systemd/system.conf.d")
+    files.directory(name="Create the folder for systemd settings", path="/etc/systemd/system.conf.d")
     memlock = str(options.daemon_memlock)
     files.file(
-        name="Write the limits of services",
+        name="Write the limits for services",
         path=MANAGER,
         content=render("tuning/system.conf.j2", memlock=memlock),
     )
     settings.setting(
-        name="Let systemd read the limits of services",
+        name="Reload systemd for the service limits",
         target="DefaultLimitMEMLOCK of the running systemd",
         read=values.MANAGER_MEMLOCK_READ,
         want=memlock,
@@ -107,7 +107,7 @@ def _tuned(site: Site, options: TuningOptions) -> None:
     folder = f"{site.node.os.tuned_profiles}/rackwright"
     profile = f"{folder}/tuned.conf"
     packages.installed(name="Install tuned", packages=tuned.packages)
-    files.directory(name="Make the folder of the tuned profile", path=folder)
+    files.directory(name="Create the folder for the tuned profile", path=folder)
     files.file(
         name="Write the tuned profile",
         path=profile,
@@ -119,9 +119,9 @@ def _tuned(site: Site, options: TuningOptions) -> None:
             raised=values.at_least(site.node, options),
         ),
     )
-    units.unit(name="Run tuned", unit=tuned.unit or "", restart_on=(profile,))
+    units.unit(name="Start tuned", unit=tuned.unit or "", restart_on=(profile,))
     settings.setting(
-        name="Choose the tuned profile",
+        name="Activate the tuned profile",
         target="active tuned profile",
         read="tuned-adm active | sed -n 's/^Current active profile: //p'",
         want="rackwright",
@@ -132,14 +132,14 @@ def _tuned(site: Site, options: TuningOptions) -> None:
 def _no_swap() -> None:
     units.unit(name="Mask swap", unit="swap.target", masked=True)
     settings.setting(
-        name="Take swap out of /etc/fstab",
+        name="Remove swap from /etc/fstab",
         target="swap lines in /etc/fstab",
         read=f"cat /etc/fstab | grep -cE {quote(_SWAP_LINES)} || true",
         want="0",
         write=f"sed -i -E {quote(f'/{_SWAP_LINES}/s/^/# no swap on this node: /')} /etc/fstab",
     )
     settings.setting(
-        name="Turn swap off",
+        name="Disable swap",
         target="active swap areas",
         read="tail -n +2 /proc/swaps | wc -l",
         want="0",
@@ -149,14 +149,14 @@ def _no_swap() -> None:
 
 
 def _journal(options: TuningOptions) -> None:
-    files.directory(name="Make the folder of journald's settings", path=JOURNAL_FOLDER)
+    files.directory(name="Create the folder for journald settings", path=JOURNAL_FOLDER)
     files.file(
         name="Write journald's settings",
         path=f"{JOURNAL_FOLDER}/90-rackwright.conf",
         content=render("tuning/journald.conf.j2", journal=options.journal),
     )
     units.unit(
-        name="Run journald with its settings",
+        name="Start journald with its settings",
         unit="systemd-journald.service",
         enabled=None,
         restart_on=(JOURNAL_FOLDER, "/etc/systemd/journald.conf"),

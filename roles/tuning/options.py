@@ -32,7 +32,7 @@ class Limits(Frozen):
     nproc: Limit | None = Field(
         default=None,
         description="Processes and threads of a user. None: unlimited, but as the distribution has it on "
-        "nodes that are for logins only, where one user's runaway script is everybody's.",
+        "nodes that are for logins only, where one user's runaway script affects everyone.",
     )
 
 

@@ -1,4 +1,4 @@
-"""Kernel values by what a node is, and which of them a container has of its own.
+"""Kernel values by kind of node, and which of them are per container.
 
 Sources of the values: the profiles latency-performance, throughput-performance, hpc-compute and
 accelerator-performance of tuned 2.22; Azure's HPC images (hpc-tuning.sh and the GB200
@@ -80,7 +80,7 @@ OF_THE_NETWORK_NAMESPACE: tuple[str, ...] = (
     "net.ipv4.tcp_wmem",
     "net.ipv6.conf.*",
 )
-"""What a container has of its own: each network namespace has its copy, and root in it may set it.
+"""Per-container keys: each network namespace has its copy, and root in it may set it.
 
 Tried key by key in a systemd-nspawn container with a network namespace (Linux 6.18, 2026-11).
 Everything else belongs to the machine, in one of three ways:
@@ -93,13 +93,13 @@ Everything else belongs to the machine, in one of three ways:
 
 
 def is_of_the_network_namespace(key: str) -> bool:
-    """Whether a container has this key of its own."""
+    """Whether this key is per container."""
     name = key.replace("/", ".")
     return any(fnmatchcase(name, pattern) for pattern in OF_THE_NETWORK_NAMESPACE)
 
 
 def in_scope(node: Node, key: str) -> bool:
-    """Whether this node's declared platform can have a value of its own for a key."""
+    """Whether this node's declared platform can have a separate value for a key."""
     return has(node.platform, Capability.KERNEL) or is_of_the_network_namespace(key)
 
 

@@ -1,4 +1,4 @@
-"""What the tuning role claims of a node, read from the running system and not from the files it wrote."""
+"""Checks of the tuning role, read from the running system and not from the files it wrote."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def _hugepages(context: CheckContext[TuningOptions]) -> str:
     if found is None:
         raise Undetermined(f"{_HUGEPAGES} has no selected value")
     if found != context.options.transparent_hugepages:
-        fail(f"transparent huge pages: {found}, not {context.options.transparent_hugepages}")
+        fail(f"transparent huge pages are {found}, not {context.options.transparent_hugepages}")
     return f"transparent huge pages: {found}"
 
 
@@ -171,11 +171,11 @@ def _governor(context: CheckContext[TuningOptions]) -> str:
 def _tuned(context: CheckContext[TuningOptions]) -> str:
     active = context.output("tuned-adm active")
     if "Current active profile: rackwright" not in active.splitlines():
-        fail(active.strip().splitlines()[0] if active.strip() else "tuned names no active profile")
+        fail(active.strip().splitlines()[0] if active.strip() else "tuned reports no active profile")
     result = context.host.run("tuned-adm verify")
     if result.rc != 0:
         fail("tuned-adm verify finds settings changed since the profile was applied")
-    return "profile rackwright is active, and nothing was changed since"
+    return "profile rackwright is active, unchanged since"
 
 
 def _no_swap(context: CheckContext[TuningOptions]) -> str:
@@ -244,8 +244,8 @@ CHECKS: tuple[Check, ...] = (
     _site_check("further network values of the site are as declared", of_the_machine=False),
     Check("nothing overrides the kernel values at boot", _values_last),
     Check("login sessions have the declared limits", _session_limits),
-    Check("systemd gives services the declared memlock limit", _manager_limit),
-    Check("a new service may lock memory as declared", _service_limits),
+    Check("systemd sets the declared memlock limit for services", _manager_limit),
+    Check("a new service has the declared memlock limit", _service_limits),
     Check("transparent huge pages are as declared", _hugepages, needs=frozenset({Capability.KERNEL})),
     Check(
         "every CPU has the declared frequency governor",
@@ -254,7 +254,7 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check("the tuned profile is in effect", _tuned, needs=frozenset({Capability.KERNEL})),
     Check("swap is off", _no_swap, needs=frozenset({Capability.SWAP}), applies=values.swap_off),
-    Check("journald runs", partial(runs, unit="systemd-journald.service"), settle_seconds=10),
+    Check("journald is running", partial(runs, unit="systemd-journald.service"), settle_seconds=10),
     Check("the journal is kept on disk within its caps", _journal),
     Check("the journal's rate limit is as declared", _journal_rate),
 )

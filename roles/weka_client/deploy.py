@@ -1,4 +1,4 @@
-"""Brings a node to what the weka_client role declares."""
+"""Applies the weka_client role to a node."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def weka_client(options: WekaClientOptions) -> None:
         return
     _install(site, options)
     settings.setting(
-        name="Keep WEKA's cgroups from hiding cores",
+        name="Prevent WEKA's cgroups from hiding cores",
         target="cgroup_mode of the WEKA agent",
         read=texts.READ_CGROUPS,
         want="none",
@@ -31,13 +31,13 @@ def weka_client(options: WekaClientOptions) -> None:
     )
     if options.stored_as is not None:
         files.file(
-            name="Write the token of WEKA's filesystems",
+            name="Write the WEKA mount token",
             path=TOKEN,
             content=site.secret(options.stored_as).reveal(),
             mode="600",
             sensitive=True,
         )
-    units.unit(name="Run the WEKA agent", unit=AGENT, restart_on=(texts.CONF,))
+    units.unit(name="Start the WEKA agent", unit=AGENT, restart_on=(texts.CONF,))
     declared(mounts_of(site.node, options))
 
 
@@ -46,7 +46,7 @@ def _install(site: Site, options: WekaClientOptions) -> None:
     kernel_headers(site)
     files.directory(name="Create the download folder", path=texts.DOWNLOADS)
     packages.installed(
-        name="Install what WEKA's installer needs",
+        name="Install the dependencies of the WEKA installer",
         packages=(*names(site.node.family, "curl").packages, *modules_need),
     )
     archives.download(

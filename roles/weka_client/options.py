@@ -147,7 +147,7 @@ class WekaClientOptions(MountingOptions, ReservesMemory, Listens):
         return tuple(found)
 
     def problems(self, cluster: Cluster) -> Iterator[Problem]:
-        """As every role that mounts; no mirror for the tarball, options that the role sets, cores that are not there."""
+        """As every role that mounts; no mirror for the tarball, options that the role sets, cores that do not exist."""
         yield from super().problems(cluster)
         if cluster.mirrors.files is None:
             yield (

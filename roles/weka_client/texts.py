@@ -21,7 +21,7 @@ READ_VERSION = f"{STATUS} | sed -n 's/^Weka .*(CLI build \\([^)]*\\)).*/\\1/p'"
 
 
 class Status(NamedTuple):
-    """What the agent says of this node."""
+    """The agent's report about this node."""
 
     running: str
     """Version of the running software; empty before the first mount."""

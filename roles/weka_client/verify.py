@@ -1,4 +1,4 @@
-"""What the weka_client role claims of a node: the agent, its version and container, the module, and each mount."""
+"""Checks of the weka_client role: the agent, its version and container, the module, and each mount."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ def _version(context: Context) -> str:
 def _cgroups(context: Context) -> str:
     found = _status(context)
     if found.cgroups != "none":
-        fail(f"the cgroups mode is {found.cgroups}, not none: it hides cores from hwloc, and so from Slurm")
+        fail(f"the cgroups mode is {found.cgroups}, not none, which hides cores from hwloc and Slurm")
     return "none"
 
 
 def _container(context: Context) -> str:
     running, of = _status(context).containers
     if of == 0:
-        fail("there is no client container: nothing is mounted, or the node has not joined the cluster")
+        fail("no client container exists: nothing is mounted, or the node has not joined the cluster")
     if running != of:
-        fail(f"{running} of {of} containers run: `weka local ps` names them")
-    return f"{running} of {of} containers run"
+        fail(f"only {running} of {of} containers are running: see `weka local ps`")
+    return f"{running} of {of} containers are running"
 
 
 def _token(context: Context) -> str:
@@ -65,17 +65,17 @@ def _loaded(context: Context) -> str:
 
 _NEEDS = frozenset({Capability.NETWORK_FILESYSTEMS})
 CHECKS: tuple[Check, ...] = (
-    Check("the WEKA agent runs and starts at boot", _agent, needs=_NEEDS),
+    Check("the WEKA agent is running and enabled at boot", _agent, needs=_NEEDS),
     Check("the WEKA client is installed at the declared version", _version, needs=_NEEDS),
     Check("WEKA's cgroups hide no cores", _cgroups, needs=_NEEDS),
     Check(
-        "the token of WEKA's filesystems is as supplied, and only root can read it",
+        "the WEKA mount token is as supplied and only root can read it",
         _token,
         needs=_NEEDS,
         applies=_has_token,
     ),
     *mounts.checks("WEKA"),
     # after the mounts, the first of which joins the cluster and brings the module
-    Check("WEKA's client container runs", _container, needs=_NEEDS, live=True, settle_seconds=30),
-    Check("WEKA's module is loaded", _loaded, needs=_NEEDS, live=True),
+    Check("WEKA's client container is running", _container, needs=_NEEDS, live=True, settle_seconds=30),
+    Check("the WEKA module is loaded", _loaded, needs=_NEEDS, live=True),
 )

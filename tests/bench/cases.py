@@ -1,4 +1,4 @@
-"""The contestants: how each is told about the nodes, and the command that does the job once."""
+"""The contestants: how each gets its list of nodes, and the command that runs the job once."""
 
 from __future__ import annotations
 

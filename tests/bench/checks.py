@@ -27,7 +27,7 @@ from tests.bench.racks import cluster_file
 
 _TIMEOUT = 1500.0
 _SMALL = {"tuning": "{}", "base": "{}", "access": "{}"}
-_LARGE = {"tuning": "{}", "access": "{node_to_node: false}"}  # names are base's to tell
+_LARGE = {"tuning": "{}", "access": "{node_to_node: false}"}  # base checks names
 _SMALL_NODES = 10
 
 

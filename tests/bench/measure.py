@@ -50,10 +50,10 @@ def node_cpu(rack: str) -> float:
 def middle(runs: list[Measured]) -> dict[str, Any]:
     """The median of each figure, how many rounds it is of, and every exit status seen."""
     keys = ("wall", "control_cpu", "node_cpu", "executions", "memory")
-    told: dict[str, Any] = {
+    reported: dict[str, Any] = {
         key: round(statistics.median(getattr(run, key) for run in runs), 3) for key in keys
     }
-    return {**told, "rounds": len(runs), "exit_status": sorted({run.exit_status for run in runs})}
+    return {**reported, "rounds": len(runs), "exit_status": sorted({run.exit_status for run in runs})}
 
 
 def measure(

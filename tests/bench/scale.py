@@ -1,6 +1,6 @@
 """A thousand endpoints on one machine: what the control node spends on a large site.
 
-One lab node plays them all. It owns a whole network of addresses, and a second sshd of its own
+One lab node plays them all. It owns a whole network of addresses, and a separate sshd
 answers on each: real connections, key exchanges and logins, one execution each, while the answer is
 always that of a node in sync (a forced command prints it). So control CPU, memory and the number of
 executions are those of a real site; node CPU and thereby wall time are not.

@@ -2,7 +2,7 @@
 
     python -m tests.bench.scrape_farm PORT EXPOSITION SERIES
 
-EXPOSITION is text recorded from a real exporter. Its series are the same for all targets, which tell them apart by
+EXPOSITION is text recorded from a real exporter. Its series are the same for all targets, which distinguish them by
 their labels; the values of gauges and counters move from scrape to scrape, since samples that never change take
 less room than real ones do. SERIES: how many each target has.
 """
@@ -20,7 +20,7 @@ _VARIANTS = 32
 
 
 def bodies(text: str, series: int) -> list[bytes]:
-    """The exposition with so many samples and moved values, as many times as scrapes take turns to read one of them.
+    """The exposition with this number of samples and changed values, once for each variant that scrapes read in turn.
 
     A recorded text with fewer series is repeated under other names, which no rule reads.
     """

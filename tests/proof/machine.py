@@ -80,7 +80,7 @@ def memory_in_use(meminfo: str) -> int:
 
 
 def description() -> str:
-    """The machine in words; neither its name nor a path."""
+    """A description of the machine without its name or a path."""
     return describe(
         os.cpu_count() or 1,
         Path("/proc/cpuinfo").read_text(),

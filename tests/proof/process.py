@@ -42,9 +42,9 @@ def run_bounded(
     keep: int,
     meanwhile: Callable[[], None],
 ) -> Ended:
-    """Run to the end or to the limit; whatever interrupts us stops the program first.
+    """Run to the end or to the limit; an interruption of this process stops the program first.
 
-    The program writes to the file itself, not through a pipe of ours: if we are killed, it can still
+    The program writes to the file itself, not through a pipe to this process: if this process is killed, it can still
     clean up. It inherits the descriptor `keep`; `meanwhile` is called ten times a second.
     """
     with log.open("ab") as out:

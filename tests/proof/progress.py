@@ -14,7 +14,7 @@ from tests.proof.machine import Usage
 
 FILE_VARIABLE = "RACKWRIGHT_PROOF_PROGRESS"
 ATTEMPT_VARIABLE = "RACKWRIGHT_PROOF_ATTEMPT"
-"""How the runner tells the plugin in pytest's process where to write."""
+"""Environment variable with the file that the plugin in pytest's process writes to."""
 PASSED, FAILED, ERROR, SKIPPED = "passed", "failed", "error", "skipped"
 
 

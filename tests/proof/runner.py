@@ -33,7 +33,7 @@ from tests.proof.tree import Tree
 
 ROOT = Path(__file__).resolve().parents[2]
 _NOT_INHERITED = ("RACKWRIGHT_TEST_", "RACKWRIGHT_PROOF_", "PYTEST_ADDOPTS")
-"""A record says what ran, so the caller's environment must not change it."""
+"""A record states what ran, so the caller's environment must not change it."""
 _INTERRUPTED, _NOTHING_TO_RUN = 2, 5
 """pytest's exit statuses after SIGINT, and when no test is left after deselection."""
 

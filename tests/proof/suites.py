@@ -949,7 +949,7 @@ SUITES = (
 
 
 class UnknownSuite(RackwrightError):  # noqa: N818 - reads as the sentence it is
-    """There is no such suite."""
+    """An unknown suite."""
 
     exit_code = ExitCode.USAGE
 

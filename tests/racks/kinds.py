@@ -19,7 +19,7 @@ from tests.racks.site import Site, changed_by, operations
 
 @dataclass(frozen=True)
 class Seed:
-    """A drift, in words, and the kind of change by which it must be told."""
+    """A drift, a description of it, and the kind of change that must report it."""
 
     what: str
     kind: Kind
@@ -32,7 +32,7 @@ def _seed(
     return Seed(what, kind, Drift(node, by_hand, role, name, target, (), then))
 
 
-_BOOKS = ("slurm", "Declare accounts, users and QOS")
+_RECORDS = ("slurm", "Update accounts, users and QOS")
 _CHRONY = "/etc/chrony/chrony.conf"
 _SUDOERS = "/etc/sudoers.d/90-rackwright"
 _LIMITS = "/etc/security/limits.d/90-rackwright.conf"
@@ -42,63 +42,63 @@ _SYSTEM = "/etc/systemd/system.conf.d/90-rackwright.conf"
 SEEDS = (
     # The head
     _seed("head1", "file", "content", "echo '10.9.9.9 x' >>/etc/hosts", "base", "Write /etc/hosts", "/etc/hosts"),
-    _seed("head1", "slurm", "Slurm QOS", "sacctmgr -iQ modify qos where name=urgent set priority=5", *_BOOKS,
+    _seed("head1", "slurm", "Slurm QOS", "sacctmgr -iQ modify qos where name=urgent set priority=5", *_RECORDS,
           "qos urgent"),
     _seed("head1", "file", "owner", f"chown daemon {_CHRONY}", "time", "Write chrony's configuration", _CHRONY),
-    _seed("head1", "slurm", "Slurm account", "sacctmgr -iQ add account rogue", *_BOOKS, "account rogue"),
+    _seed("head1", "slurm", "Slurm account", "sacctmgr -iQ add account rogue", *_RECORDS, "account rogue"),
     _seed("head1", "package", "package removed", "apt-get -qq purge jq >/dev/null", "base",
           "Install the base packages", "jq"),
     _seed("head1", "slurm", "Slurm association", "sacctmgr -iQ remove user where name=ada account=research",
-          *_BOOKS, "user ada in research"),
-    _seed("head1", "unit", "unit stopped", "systemctl stop chrony", "time", "Run chronyd", "chrony.service"),
+          *_RECORDS, "user ada in research"),
+    _seed("head1", "unit", "unit stopped", "systemctl stop chrony", "time", "Start chronyd", "chrony.service"),
     _seed("head1", "database", "database rights", "mariadb -e 'GRANT SELECT ON mysql.* TO slurm@localhost'",
-          "mariadb", "Make slurmdbd's database and user", "rights of database user slurm@localhost"),
-    _seed("head1", "user", "user's shell", "usermod -s /bin/sh ada", "access", "Make user ada", "ada"),
+          "mariadb", "Create slurmdbd's database and user", "rights of database user slurm@localhost"),
+    _seed("head1", "user", "user's shell", "usermod -s /bin/sh ada", "access", "Create user ada", "ada"),
     _seed("head1", "slurm", "Slurm fair share",
-          "sacctmgr -iQ modify account where name=teaching set fairshare=7", *_BOOKS, "account teaching"),
+          "sacctmgr -iQ modify account where name=teaching set fairshare=7", *_RECORDS, "account teaching"),
     # The first worker
     _seed("worker1", "file", "mode", "chmod -x /etc/slurm/prolog.sh", "slurm", "Write the runner of prolog scripts",
           "/etc/slurm/prolog.sh"),
     _seed("worker1", "link", "link", "ln -sf /usr/share/zoneinfo/Asia/Tokyo /etc/localtime", "base",
           "Set the timezone", "/etc/localtime"),
-    _seed("worker1", "unit", "unit disabled", "systemctl disable -q chrony", "time", "Run chronyd", "chrony.service"),
+    _seed("worker1", "unit", "unit disabled", "systemctl disable -q chrony", "time", "Start chronyd", "chrony.service"),
     _seed("worker1", "sysctl", "sysctl", "sysctl -qw net.ipv4.tcp_fastopen=1", "tuning", "Set the kernel values",
           "net.ipv4.tcp_fastopen"),
     _seed("worker1", "file", "limits", f"sed -i 's/nofile.*/nofile 1024/' {_LIMITS}", "tuning",
-          "Write the limits of login sessions", _LIMITS),
-    _seed("worker1", "group", "group", "groupmod -g 3999 ada", "access", "Make group ada", "ada"),
+          "Write the limits for login sessions", _LIMITS),
+    _seed("worker1", "group", "group", "groupmod -g 3999 ada", "access", "Create group ada", "ada"),
     _seed("worker1", "file", "authorized key", "echo 'ssh-ed25519 AAAA x' >>/etc/ssh/authorized_keys.d/bob", "access",
           "Write the keys of bob", "/etc/ssh/authorized_keys.d/bob"),
     _seed("worker1", "directory", "directory", "chmod 700 /etc/systemd/system.conf.d", "tuning",
-          "Make the folder of systemd's settings", "/etc/systemd/system.conf.d"),
+          "Create the folder for systemd settings", "/etc/systemd/system.conf.d"),
     _seed("worker1", "directory", "module changed", f"echo x=1 >>{_MODULES}/rackwright/status.py", "health",
           "Write the modules of the health check", _MODULES),
-    _seed("worker1", "file", "file removed", "rm /etc/timezone", "base", "Name the timezone", "/etc/timezone"),
+    _seed("worker1", "file", "file removed", "rm /etc/timezone", "base", "Write /etc/timezone", "/etc/timezone"),
     _seed("worker1", "file", "link in place of a file", "cp -a /etc/hosts /etc/hosts.mine; ln -sf hosts.mine /etc/hosts",
           "base", "Write /etc/hosts", "/etc/hosts"),
-    _seed("worker1", "unit", "file newer than its daemon", f"touch {_CHRONY}", "time", "Run chronyd",
+    _seed("worker1", "unit", "file newer than its daemon", f"touch {_CHRONY}", "time", "Start chronyd",
           "chrony.service"),
     # The second worker
-    _seed("worker2", "unit", "unit masked", "systemctl mask -q --now munge", "munge", "Run munged with its key",
+    _seed("worker2", "unit", "unit masked", "systemctl mask -q --now munge", "munge", "Start munged with its key",
           "munge.service"),
     _seed("worker2", "unit", "unit unmasked", "systemctl unmask -q apt-daily.timer", "base",
           "Mask apt's download timer", "apt-daily.timer"),
     _seed("worker2", "file", "sudo rights", f"echo 'ada ALL=(ALL) ALL' >>{_SUDOERS}", "access",
-          "Write the sudo rights", _SUDOERS),
+          "Write the sudo rules", _SUDOERS),
     _seed("worker2", "file", "secret", "head -c 1024 /dev/urandom >/etc/munge/munge.key", "munge",
-          "Write the munge key", "/etc/munge/munge.key", "Run munged with its key"),
-    _seed("worker2", "user", "user's home", "usermod -d /tmp bob", "access", "Make user bob", "bob"),
+          "Write the munge key", "/etc/munge/munge.key", "Start munged with its key"),
+    _seed("worker2", "user", "user's home", "usermod -d /tmp bob", "access", "Create user bob", "bob"),
     _seed("worker2", "directory", "directory removed", "rm -r /etc/slurm/plugstack.conf.d", "slurm",
-          "Make the folder of SPANK plugins", "/etc/slurm/plugstack.conf.d"),
+          "Create the folder for SPANK plugins", "/etc/slurm/plugstack.conf.d"),
     _seed("worker2", "directory", "module added", f"touch {_MODULES}/rackwright/json.py", "health",
           "Write the modules of the health check", _MODULES),
-    _seed("worker2", "setting", "hostname", "hostname somebody-else", "base", "Set the hostname", "hostname"),
+    _seed("worker2", "setting", "hostname", "hostname intruder", "base", "Set the hostname", "hostname"),
     _seed("worker2", "file", "file that should not be", "printf 'SwitchName=no\\n' >/etc/slurm/topology.conf", "slurm",
-          "Remove /etc/slurm/topology.conf", "/etc/slurm/topology.conf", "Run slurmd with its settings"),
-    _seed("worker2", "setting", "account closed", "usermod -e 1 ada", "access", "Open the account of ada",
+          "Remove /etc/slurm/topology.conf", "/etc/slurm/topology.conf", "Start slurmd with its settings"),
+    _seed("worker2", "setting", "account closed", "usermod -e 1 ada", "access", "Unlock the account of ada",
           "account ada"),
     _seed("worker2", "file", "limits of services", f"sed -i s/^DefaultLimitMEMLOCK=.*/DefaultLimitMEMLOCK=8M/ {_SYSTEM}",
-          "tuning", "Write the limits of services", _SYSTEM),
+          "tuning", "Write the limits for services", _SYSTEM),
     _seed("worker2", "package", "package half-configured",
           "sed -i '/^Package: jq$/,/^$/s/^Status: .*/Status: install ok half-configured/' /var/lib/dpkg/status", "base",
           "Repair the package database", "jq"),

@@ -1,4 +1,4 @@
-"""rackwright as a process of its own: started, watched, interrupted, waited for."""
+"""rackwright as a separate process: started, observed, interrupted, waited for."""
 
 from __future__ import annotations
 

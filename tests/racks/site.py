@@ -75,7 +75,7 @@ class Site:
 
     @contextmanager
     def booted(self) -> Iterator[Site]:
-        """The rack, up and bare; taken down in the end, whatever happened."""
+        """The rack, up and bare; always taken down in the end."""
         try:
             self.cli("lab", "up", str(self.file))
             yield self
@@ -112,7 +112,7 @@ class Site:
         return Running(arguments, self.output_paths(arguments), self.folder, self.environment, stdin)
 
     def cli(self, *arguments: str, expect: int | None = 0, timeout: float = 1800, stdin: str = "") -> Ran:
-        """Run the program to its end; AssertionError with all it said on another exit status."""
+        """Run the program to its end; AssertionError with its output on another exit status."""
         ran = self.start(*arguments, stdin=stdin).wait(timeout)
         assert expect is None or ran.status == expect, (
             f"rackwright {' '.join(arguments)}: wanted {expect}, {ran}"

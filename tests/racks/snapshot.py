@@ -12,7 +12,7 @@ from tests.racks.site import Site
 _READ = r"""
 import hashlib, json, os, stat, subprocess
 
-def told(*command):
+def output_of(*command):
     return subprocess.run(command, capture_output=True, text=True, timeout=240).stdout
 
 paths = {}
@@ -27,17 +27,17 @@ for folder, folders, files in os.walk("/etc"):
             content = os.readlink(path)
         paths[path] = [content, oct(one.st_mode), one.st_uid, one.st_gid, one.st_mtime_ns]
 units = {}
-# Without --all those that are not inactive. Enabled or masked is a link in /etc; systemd takes 0.5 CPU-s to tell.
+# Without --all those that are not inactive. Enabled or masked is a link in /etc; systemd needs 0.5 CPU-s for this.
 wanted = "Id,ActiveState,SubState,MainPID,NRestarts,StateChangeTimestampMonotonic"
-for block in told("systemctl", "show", "*.service", "*.socket", "*.target", "*.mount", "-p", wanted).split("\n\n"):
+for block in output_of("systemctl", "show", "*.service", "*.socket", "*.target", "*.mount", "-p", wanted).split("\n\n"):
     pairs = dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
     units[pairs.pop("Id", "")] = pairs
-packages = dict(line.split(" ", 1) for line in told(
+packages = dict(line.split(" ", 1) for line in output_of(
     "dpkg-query", "-W", "-f", "${binary:Package} ${Version} ${Status}\n").splitlines())
 records = {}
 for what in ("cluster format=cluster", "account", "qos", "assoc", "user"):
-    said = told("sh", "-c", "command -v slurmdbd >/dev/null && timeout 80 sacctmgr -nP show " + what)
-    records[what] = sorted(said.splitlines())
+    answer = output_of("sh", "-c", "command -v slurmdbd >/dev/null && timeout 80 sacctmgr -nP show " + what)
+    records[what] = sorted(answer.splitlines())
 print(json.dumps({"paths": paths, "units": units, "packages": packages, "records": records}))
 """
 # Made and ended by ssh logins, timers and the machine around the rack, never by an apply.

@@ -1,4 +1,4 @@
-"""A host that somebody plugged into a network of the rack, with whatever address it gives itself."""
+"""A foreign host on a network of the rack, with an address of its choice."""
 
 from __future__ import annotations
 

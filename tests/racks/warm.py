@@ -1,7 +1,7 @@
 """Workers of the engine without their start: forked from a process that has loaded pyinfra and all roles.
 
 For the runs that tests make in their own process (Site.here), hundreds of them: a worker's start costs 0.7
-CPU-seconds. The program as a process of its own starts its workers itself.
+CPU-seconds. The program as a separate process starts its workers itself.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _serve(line: socket.socket) -> None:
     """Fork a worker for each message; returns in the worker, with its pipes in place."""
     fork = os.fork  # gevent's would begin an event loop here
     _load()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for a keeper
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nothing waits for a keeper
     while True:
         environment, pipes, _, _ = socket.recv_fds(line, 1 << 20, 4)
         if not environment:
@@ -109,7 +109,7 @@ def _load() -> None:
 
 
 def _keep(worker: int, standard: list[int], status: int) -> NoReturn:
-    """Tell the process id of a worker, and how it ended."""
+    """Report the process id of a worker, and how it ended."""
     for one in standard:
         os.close(one)
     os.write(status, f"{worker}\n".encode())

@@ -42,7 +42,7 @@ class Watch:
         return {row.node: row for row in parse_rows(self.on("head1", shlex.join(SINFO)))}
 
     def drained(self, node: str, *words: str) -> Row:
-        """Wait until a node is drained by its health check with these words in the reason, and says so itself."""
+        """Wait until a node is drained by its health check with these words in the reason, and reports it itself."""
         row = self.until(
             node, lambda row: row.drained_by_health and all(word in row.reason for word in words), f"{words}"
         )
@@ -50,7 +50,7 @@ class Watch:
         return row
 
     def in_service(self, node: str) -> Row:
-        """Wait until a node takes jobs, and knows of no drain of its own."""
+        """Wait until a node takes jobs and has no drain of its health check."""
         row = self.until(node, lambda row: row.state in ("idle", "mixed", "allocated"), "in service")
         self._wrote_down(node, drained=False)
         return row
@@ -74,8 +74,8 @@ class Watch:
 
     def last(self, node: str) -> dict[str, Any]:
         """Its last pass."""
-        told: dict[str, Any] = json.loads(self.on(node, f"cat {places.LAST}"))
-        return told
+        reported: dict[str, Any] = json.loads(self.on(node, f"cat {places.LAST}"))
+        return reported
 
     def passes(self, node: str, count: int) -> list[dict[str, Any]]:
         """The next passes of Slurm's health check on a node that begin from now on."""

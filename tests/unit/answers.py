@@ -46,7 +46,7 @@ NASTY_TEXT = (
     "NaN",
     "\u0663",  # a digit for str.isdigit, not for everybody
 )
-"""Strings that move the cursor, forge lines, cannot be encoded or are no numbers."""
+"""Strings that move the cursor, forge lines, cannot be encoded or are not numbers."""
 
 _LEAVES = st.one_of(
     st.none(),
@@ -100,7 +100,7 @@ def hostile() -> dict[str, str]:
 
 
 _LARGE = ("bomb", "many values", "17 MiB")
-"""Of `hostile`: those that take a tenth of a second each, for tests of their own."""
+"""Of `hostile`: those that take a tenth of a second each, for separate tests."""
 
 
 def small_hostile() -> st.SearchStrategy[str]:

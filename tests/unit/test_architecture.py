@@ -44,7 +44,7 @@ SLURM_ROOMS = (
     *("rackwright/workload/slurm", "rackwright/facts/slurm.py"),
     *("rackwright/operations/slurm_accounting.py", "rackwright/operations/slurm_reservations.py"),
     "roles/slurm",
-    "rackwright/alerts",  # runbooks say what to type
+    "rackwright/alerts",  # runbooks contain commands to type
     "rackwright/drill/slurm_drills.py",  # breaks Slurm on purpose
     "roles/enroot_pyxis",  # builds a plugin of Slurm's and has to ask srun for it
     "roles/hpc_stack",  # asks srun to start MPI's processes
@@ -338,7 +338,7 @@ def templates_are_templates(root: Path) -> list[str]:
 
 
 def no_vague_names(root: Path) -> list[str]:
-    """A module says what is in it."""
+    """A module's docstring describes its contents."""
     vague = {"utils.py", "util.py", "helpers.py", "common.py", "manager.py", "misc.py"}
     return [
         str(path.relative_to(root))
@@ -379,7 +379,7 @@ GUARDS: dict[Callable[[Path], list[str]], tuple[str, str]] = {
     the_driver_side_stays_in_its_room: ("rackwright/verify/x.py", "from pyinfra.api.state import State"),
     roles_have_four_files: ("roles/new/__init__.py", '"""A role without options."""'),
     deploys_are_straight_lines: ("deploys/x.py", "for role in (1, 2):\n    print(role)"),
-    every_role_is_deployed: ("roles/new/__init__.py", '"""A role nobody calls."""'),
+    every_role_is_deployed: ("roles/new/__init__.py", '"""A role that nothing calls."""'),
     roles_use_declared_operations: (
         "roles/base/deploy.py",
         "from rackwright.operations import files\nfiles.file(path='/x', content='y')",

@@ -1,4 +1,4 @@
-"""What is installed is what stands in the tree: wheel == wheel from the sdist == tree."""
+"""What is installed is what is in the tree: wheel == wheel from the sdist == tree."""
 
 from __future__ import annotations
 

@@ -100,12 +100,12 @@ def test_units_of_a_filesystem_at_its_first_use():
     assert mount_text(one) == (
         f"{HEADER}[Unit]\nDescription=/data/set-1 (nfs home)\nX-Rackwright-Purpose=home\nDocumentation=man:systemd.mount(5)\n"
         "Wants=network-online.target\nAfter=network-online.target lnet.service\nRequires=lnet.service\n"
-        "# A server that refuses for a while must not leave the unit failed for good.\nStartLimitIntervalSec=0\n\n"
+        "# The unit must recover after a temporary failure of the server.\nStartLimitIntervalSec=0\n\n"
         "[Mount]\nWhat=10.9.0.10:/srv/home\nWhere=/data/set-1\nType=nfs4\nOptions=hard,noatime\nTimeoutSec=90\n"
     )
     assert automount_text(one) == (
         f"{HEADER}[Unit]\nDescription=/data/set-1 at its first use (nfs home)\nX-Rackwright-Purpose=home\n"
-        "# A server that refuses for a while must not leave the unit failed for good.\nStartLimitIntervalSec=0\n\n"
+        "# The unit must recover after a temporary failure of the server.\nStartLimitIntervalSec=0\n\n"
         "[Automount]\nWhere=/data/set-1\n\n[Install]\nWantedBy=remote-fs.target\n"
     )
 

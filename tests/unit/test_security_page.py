@@ -13,7 +13,7 @@ REPO = Path(__file__).resolve().parents[2]
 PAGE = REPO / "docs" / "security.md"
 _TEST = re.compile(r"`([\w/]+\.py)::([\w:]+)`")
 _NO_TEST = "no test:"
-"""How a row says that nothing proves it, and why."""
+"""How a row states that nothing proves it, and why."""
 
 
 def rows(text: str) -> list[tuple[int, str, str]]:

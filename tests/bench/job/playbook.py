@@ -8,7 +8,7 @@ from typing import Any
 
 
 def playbook(target: Path) -> None:
-    """Forty tasks; JSON is YAML. Sysctls are read by command: ansible.posix is no part of ansible-core."""
+    """Forty tasks; JSON is YAML. Sysctls are read by command: ansible.posix is not part of ansible-core."""
     tasks: list[dict[str, Any]] = []
     root = {"owner": "root", "group": "root"}
     tasks += [

@@ -140,7 +140,7 @@ def test_without_the_directory_known_users_log_in_and_none_waits_long(site: Site
 
 
 def test_the_first_lookup_waits_no_longer_than_declared(site: Site):
-    """On a node whose SSSD has just started, has nothing cached, and finds servers that say nothing."""
+    """On a node whose SSSD has just started, has nothing cached, and finds silent servers."""
     with directory.hanging(site):
         site.on(
             "worker2",
@@ -190,13 +190,13 @@ def test_a_server_with_a_wrong_certificate_is_not_asked(site: Site, names, stran
 
 
 _FAULTS = {
-    "SSSD runs and starts at boot": "systemctl disable --now -q sssd",
+    "SSSD is running and enabled at boot": "systemctl disable --now -q sssd",
     "SSSD's settings are as declared": "sed -i 's/^access_provider.*/access_provider = permit/' /etc/sssd/sssd.conf",
     "users and groups are looked up in files, then in the directory": (
         "sed -i 's/^passwd:.*/passwd: sss files/' /etc/nsswitch.conf"
     ),
     "PAM asks SSSD who may log in": "sed -i '/pam_sss/d' /etc/pam.d/common-account",
-    "sshd asks the directory for keys of its users only": (
+    "sshd looks up keys in the directory for directory users only": (
         "rm /etc/ssh/sshd_config.d/10-rackwright-directory.conf"
     ),
     "the directory's groups that may become root are as declared": "rm /etc/sudoers.d/91-rackwright-directory",
@@ -223,7 +223,7 @@ def test_a_file_that_changes_the_settings_is_found(site: Site):
 
 
 def test_a_local_user_with_a_number_or_a_name_of_the_directory_is_found(site: Site):
-    claim = "local users share no number and no name with the directory"
+    claim = "local users share no number or name with the directory"
     site.on("worker2", "useradd -u 20077 -M stray")
     try:
         status, evidence = verdicts(site, "worker2")["worker2", claim]
@@ -382,7 +382,7 @@ def test_active_directory_s_schema_with_numbers_from_sids(site: Site):
         assert log_in(site, "frank", "worker1", "id -un; pwd").said.split()[-2:] == ["frank", "/home/frank"]
         assert log_in(site, "grace", "worker1", "id").status == 255  # her account is disabled
         assert verdicts(site, "worker1", "old1").keys() <= {
-            ("worker1", "users of the workload manager exist")
+            ("worker1", "users known to the workload manager exist")
         }
     apply_accounts(site)
     online(site)

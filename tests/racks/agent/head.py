@@ -20,7 +20,7 @@ Decide = Callable[[dict[str, Any], int], dict[str, Any]]
 
 
 class Head:
-    """Serves one machine; everything that it said is kept."""
+    """Serves one machine and keeps everything that it sends."""
 
     def __init__(self, listener: socket.socket, chain: Path, image: Path | None = None) -> None:
         self.token, self.session = secrets.token_urlsafe(24), ""

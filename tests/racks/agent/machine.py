@@ -32,7 +32,7 @@ class Machine:
         self.networks = [_tap(TAPS[0])]
         """What its ports are connected to."""
         self.clock = "utc"
-        """What its clock says when it is switched on: `utc`, or another time in ISO 8601."""
+        """Its clock when it is switched on: `utc`, or another time in ISO 8601."""
         self.settings: dict[str, str] = {}
         """Of its firmware (edk2's OvmfPkg/RUNTIME_CONFIG.md), by name."""
         for disk in self.disks:

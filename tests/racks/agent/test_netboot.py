@@ -1,4 +1,4 @@
-"""What the boot network answers: DHCP and HTTP of ours inside a rack's namespace, asked from outside as firmware asks."""
+"""What the boot network answers: rackwright's DHCP and HTTP inside a rack's namespace, queried from outside as firmware does."""
 
 from __future__ import annotations
 

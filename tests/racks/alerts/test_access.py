@@ -1,4 +1,4 @@
-"""Who may read metrics: whoever has the password, from the management network; and users, of their own jobs alone."""
+"""Who may read metrics: clients with the password on the management network, and users for their own jobs."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_the_password_is_readable_where_prometheus_runs_and_nowhere_else(rack: S
 
 
 def test_what_a_worker_can_catch_opens_neither_prometheus_nor_alertmanager(rack: Site):
-    """Prometheus tells each exporter `metrics_password`, and root on its node may listen."""
+    """Prometheus sends each exporter `metrics_password`, and root on its node may read it."""
     caught = rack.on("head1", "cat /etc/rackwright-exporters/prometheus/metrics_password").strip()
     urls = {
         f"https://{HEAD}:9090/api/v1/query?query=up": "401",
@@ -145,7 +145,7 @@ def _until(rack: Site, user: str, job: str) -> str:
 
 
 def test_a_credential_opens_one_job_once(rack: Site):
-    """What is seen on the way is of no use: MUNGE refuses it the second time, and for another job."""
+    """An intercepted credential is useless: MUNGE refuses it the second time, and for another job."""
     ask = (
         "made=$(su ada -s /bin/sh -c \"munge -s 'rackwright job-metrics 1'\"); "
         f'for job in 2 1 1; do curl -s -m 20 -H "X-Munge-Credential: $made" https://{HEAD}:9911/v1/jobs/$job; echo; done'

@@ -78,7 +78,7 @@ def test_a_node_that_goes_down_during_its_run_raises_no_alert(rack: Site):
 
 
 def _active_beyond(rack: Site, minutes: float) -> list[str]:
-    """Comments of silences that end later than in so many minutes."""
+    """Comments of silences that end more than this many minutes from now."""
     now = datetime.now(UTC)
     return [
         str(one["comment"])

@@ -124,8 +124,8 @@ def test_our_recorded_series_are_for_who_has_the_password(south: Site):
     ask = "curl -s -m 20 -G --data-urlencode 'match[]={__name__=~\"rackwright_declared_.+\"}'"
     url = "https://10.93.0.10:9090/federate"
     assert "Unauthorized" in south.on("head1", f"{ask} {url}")
-    told = south.on(
+    reported = south.on(
         "head1", f'{ask} -u "prometheus:$(cat /etc/rackwright-exporters/prometheus/password)" {url}'
     )
-    assert f'cluster="{south.name}"' in told
-    assert 'site="north"' in told
+    assert f'cluster="{south.name}"' in reported
+    assert 'site="north"' in reported

@@ -37,7 +37,7 @@ class Webhooks:
         return tuple(head for head, one in self.of.items() if one.seen(alert, labels, status, 0))
 
     def _known(self) -> str:
-        """What Alertmanager knows, and says."""
+        """What Alertmanager knows and sends."""
         ask = "amtool alert query; journalctl -u prometheus-alertmanager -n 15 --no-pager; cat /run/rackwright-drill/notifications"
         return "\n".join(self.rack.on(head, ask) for head in self.of)
 

@@ -153,7 +153,7 @@ def test_damage_is_found(rack: Site, before: dict[str, str]):
     rack.on("head1", f"printf x | dd of={part} bs=1 seek=400 conv=notrunc status=none")
     with rack.here():
         report = verify(rack.cluster, roles=frozenset({"backup"}))
-    found = {one.check: one for one in report.results}["the newest backup is recent and whole"]
+    found = {one.check: one for one in report.results}["the newest backup is recent and complete"]
     assert (found.status, "does not match the manifest" in found.evidence) == (Status.FAIL, True)
     assert "damaged" in rack.cli("restore", str(rack.file), "--confirm", rack.name, expect=1).err
     assert yaml.safe_load(rack.file.read_text())["roles"]["backup"]["place"] == PLACE

@@ -47,7 +47,7 @@ class Media:
             _run("dpkg-deb", "-x", str(package), str(self._packages / "tree"))
 
     def make(self, name: str, *, end: str, signed: bool = True) -> str:
-        """A CD that says its name and serial number and then ends with `halt` or `reboot`; its file name."""
+        """A CD that prints its name and serial number and then ends with `halt` or `reboot`; its file name."""
         tree = self.folder / name
         (tree / "boot" / "grub").mkdir(parents=True)
         (tree / ".disk").mkdir()

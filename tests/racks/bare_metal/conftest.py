@@ -77,7 +77,7 @@ class Machines:
         return _ESCAPES.sub("", log.read_text(errors="replace")) if log.exists() else ""
 
     def wait_for(self, text: str, after: int = 0, node: str = "machine1") -> None:
-        """Until the serial line has a text, in what came after so many characters."""
+        """Waits until the serial line shows a text after this number of characters."""
         wait(lambda: text in self.console(node)[after:], f"{text!r} on the serial line of {node}")
 
     def off(self, node: str = "machine1") -> None:

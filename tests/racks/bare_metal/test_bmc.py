@@ -100,8 +100,8 @@ def test_secure_boot_changes_with_the_next_start_and_refuses_an_unsigned_loader(
     bmc = machines.bmc("machine2")
     signed, unsigned = media.make("signed", end="halt"), media.make("unsigned", end="halt", signed=False)
     bmc.secure_boot(True)
-    told = bmc.get(f"{SYSTEM}/SecureBoot")
-    assert (told["SecureBootEnable"], told["SecureBootCurrentBoot"]) == (True, "Disabled")
+    reported = bmc.get(f"{SYSTEM}/SecureBoot")
+    assert (reported["SecureBootEnable"], reported["SecureBootCurrentBoot"]) == (True, "Disabled")
     bmc.insert(f"{served.url}/{signed}")
     bmc.boot("Cd", "Continuous")
     bmc.reset("On")
@@ -131,8 +131,8 @@ def test_a_medium_changes_while_the_machine_runs(machines: Machines, media: Medi
     assert drive["inserted"]["file"] == str(racked.medium(machines.name, "machine1"))
     assert bmc.get(CD)["Image"] == f"{served.url}/{second}"
     bmc.eject()
-    told = bmc.get(CD)
-    assert (told["Inserted"], told["Image"]) == (False, None)
+    reported = bmc.get(CD)
+    assert (reported["Inserted"], reported["Image"]) == (False, None)
 
 
 def test_an_image_over_https_comes_from_a_server_that_the_bmc_trusts(

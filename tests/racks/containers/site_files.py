@@ -70,7 +70,7 @@ def _control(name: str) -> str:
         "Package": name,
         "Version": f"{ENROOT}-1",
         "Architecture": "amd64",
-        "Maintainer": "tests of rackwright <nobody@example.org>",
-        "Description": f"stands in for {name}",
+        "Maintainer": "tests of rackwright <test@example.org>",
+        "Description": f"placeholder for {name}",
     }
     return "".join(f"{key}: {value}\n" for key, value in fields.items())

@@ -37,7 +37,7 @@ def test_docker_runs_a_container_with_the_declared_limits(site: Site, image: Tra
 
 
 def test_an_image_travels_through_the_cache(image: Travelled):
-    """Pushed to the site's registry by one name, pulled as an image of docker.io by way of the mirror."""
+    """Pushed to the site's registry by one name, pulled as an image of docker.io through the mirror."""
     assert image == Travelled(
         in_site_registry=["library/shell"],
         in_cache_before=[],
@@ -115,7 +115,7 @@ def test_a_registry_that_no_longer_asks_for_its_login_is_found(site: Site):
     found = bad(site, ExitCode.CHECK_FAILED, "registry_cache")
     assert {check for (_, check), status in found.items() if status == "FAIL"} == {
         "every registry answers",
-        "every node that pulls reaches the registries",
+        "every node that pulls images reaches the registries",
         "the registries' settings are as declared",
     }
     site.apply()
@@ -184,29 +184,29 @@ DRIFTS = {
 }
 ROLES = ("registry_cache", "containerd", "docker", "podman")
 FAILS = {
-    ("head1", "every registry runs"),
+    ("head1", "every registry is running"),
     ("head1", "every registry answers"),
     ("head1", "the registries' settings are as declared"),
-    ("head1", "every node that pulls reaches the registries"),
+    ("head1", "every node that pulls images reaches the registries"),
     ("worker1", "daemon.json is as declared"),
-    ("worker1", "docker was started with its declared settings"),
-    ("worker1", "docker has its declared settings"),
-    ("worker1", "only declared users are in the group docker"),
-    ("worker1", "containerd runs"),
+    ("worker1", "Docker was started with its declared settings"),
+    ("worker1", "Docker has its declared settings"),
+    ("worker1", "only declared users are in group docker"),
+    ("worker1", "containerd is running"),
     ("worker1", "containerd's files are as declared"),
-    ("worker1", "podman's files are as declared"),
-    ("worker1", "podman has its declared settings"),
+    ("worker1", "Podman's files are as declared"),
+    ("worker1", "Podman has its declared settings"),
     ("worker1", "every user has separate subordinate ids"),
 }
 NOT_KNOWN = {("worker1", "containerd's CRI plugin works")}
 REPAIRS: Operations = {
-    ("head1", "registry_cache", "Write the settings of registry docker-io"),
-    ("head1", "registry_cache", "Run registry docker-io"),
-    ("head1", "registry_cache", "Run registry site"),
+    ("head1", "registry_cache", "Write the settings for registry docker-io"),
+    ("head1", "registry_cache", "Start registry docker-io"),
+    ("head1", "registry_cache", "Start registry site"),
     ("worker1", "containerd", "Write /etc/containerd/certs.d/docker.io/hosts.toml"),
-    ("worker1", "containerd", "Run containerd with its settings"),
+    ("worker1", "containerd", "Start containerd with its settings"),
     ("worker1", "docker", "Write daemon.json"),
-    ("worker1", "docker", "Run docker with its settings"),
+    ("worker1", "docker", "Start Docker with its settings"),
     ("worker1", "docker", "Set the members of group docker"),
     ("worker1", "podman", "Write /etc/containers/storage.conf"),
     ("worker1", "podman", "Write /etc/subuid"),

@@ -53,7 +53,7 @@ def site(rack: Site, put_right: Callable[[Site], None]) -> Site:
 
 
 def program(site: Site, *arguments: str, mounts: str = ":", timeout: float = 900) -> Ran:
-    """The program inside the rack's network, in a mount namespace of its own in which `mounts` was run."""
+    """The program inside the rack's network, in a separate mount namespace in which `mounts` was run."""
     command = shlex.join([sys.executable, "-m", "rackwright", *arguments])
     script = f"mount --make-rprivate /\n{mounts}\nexec {command}"
     return site.tool(

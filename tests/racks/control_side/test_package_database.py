@@ -33,7 +33,7 @@ def changes(site: Site, node: str) -> list[tuple[str, str | None, str | None, bo
 def verified(site: Site, node: str) -> str:
     """What verify finds of the database of a node: `STATUS evidence`."""
     document = site.cli("verify", str(site.file), "--limit", node, "--json", expect=None).json()
-    (found,) = [one for one in document["results"] if one["check"] == "the package database is whole"]
+    (found,) = [one for one in document["results"] if one["check"] == "the package database is consistent"]
     return f"{found['status']} {found['evidence']}"
 
 

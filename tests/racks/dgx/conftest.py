@@ -33,6 +33,6 @@ def rack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 @pytest.fixture
 def site(rack: Site, put_right: Callable[[Site], None]) -> Site:
-    """The rack as declared, whatever the test before has left behind."""
+    """The rack as declared, repaired after the previous test."""
     put_right(rack)
     return rack

@@ -20,19 +20,19 @@ from tests.racks.site import Site, operations
 pytestmark = [pytest.mark.lab, pytest.mark.proof]
 
 WARNED = {(node, "health", "the node acts on what its health check finds") for node in WORKERS}
-"""The example's nodes only observe at first, and verify says so."""
+"""The example's nodes only observe at first, and verify reports it."""
 OUT_OF_SCOPE = {
     ("cuda", "the loaded driver can run the toolkit"),
     ("gdrcopy", "gdrdrv is loaded at the declared version"),
-    ("gdrcopy", "every user may open /dev/gdrdrv"),
-    ("gpudirect", "NICs can reach GPU memory by dma-buf"),
+    ("gdrcopy", "every user can open /dev/gdrdrv"),
+    ("gpudirect", "NICs can access GPU memory through dma-buf"),
     ("gpudirect", "nvidia-peermem is loaded only as declared"),
     ("nvidia_driver", "the loaded driver is the locked one"),
     ("nvidia_driver", "the driver's parameters are the declared ones"),
     ("nvidia_driver", "nouveau is not loaded"),
     ("nvidia_driver", "Secure Boot is as declared"),
     ("nvidia_driver", "the key that signs modules is enrolled"),
-    ("persistence", "the persistence daemon runs"),
+    ("persistence", "the persistence daemon is running"),
     ("persistence", "persistence mode is on for every GPU"),
 }
 """What the roles of the GPU stack claim and no container can have; all else they claim passes."""

@@ -52,7 +52,7 @@ def built(rack: Site) -> Site:
 
 @pytest.fixture
 def good(built: Site, put_right: Callable[[Site], None]) -> Site:
-    """The Debian 12 node as declared, whatever the test before has left behind."""
+    """The Debian 12 node as declared, repaired after the previous test."""
     put_right(built)
     return built
 

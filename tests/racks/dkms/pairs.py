@@ -61,7 +61,7 @@ def both_nodes() -> dict[str, Any]:
 
 
 def asking_for(site: Site, stem: str, change: Callable[[dict[str, Any]], None]) -> Site:
-    """The same rack with a cluster file, and so a lock, of its own."""
+    """The same rack with a separate cluster file and lock."""
     other = copy(site)
     other.file = site.folder / f"{stem}.yaml"
     other.outputs = site.outputs / stem

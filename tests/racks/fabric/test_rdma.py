@@ -166,7 +166,7 @@ def by_hand(script: str) -> Callable[[Site], object]:
 
 
 class Fault(NamedTuple):
-    """Something that happens to worker1, how it is put right, and what the check that fails says."""
+    """Something that happens to worker1, how it is repaired, and the evidence of the failing check."""
 
     happens: Callable[[Site], object]
     undone: Callable[[Site], object]
@@ -191,13 +191,13 @@ FAULTS = {
         by_hand("ip address del 10.98.0.11/25 dev rail0; ip address add 10.99.0.11/25 dev rail0"),
         by_hand("ip address del 10.99.0.11/25 dev rail0; networkctl reconfigure rail0"),
         ("roce", "each rail's device has the GID of its address"),
-        "rxe_rail0 (fabric rail 0): no GID of RoCE v2 is 10.98.0.11",
+        "rxe_rail0 (fabric rail 0): no RoCE v2 GID for 10.98.0.11",
     ),
 }
 
 
 def failures(rack: Site, expect: int | None) -> dict[tuple[str, str], str]:
-    """What failed checks say of the fabric's roles on worker1; none may be unknown."""
+    """Evidence of failed checks of the fabric's roles on worker1; none may be unknown."""
     asked = [word for role in FABRIC_ROLES for word in ("--role", role)]
     found = results(rack, expect, "--limit", "worker1", *asked)
     assert "UNKNOWN" not in found, found["UNKNOWN"]

@@ -17,8 +17,8 @@ from tests.racks.stranger import plugged_in
 pytestmark = pytest.mark.lab
 
 HEAD, WORKER = "10.77.0.10", "10.77.0.11"
-RULES = ("worker1", "firewall", "Put the firewall's rules in force")
-SOCKETS = "nothing listens that is not declared"
+RULES = ("worker1", "firewall", "Load the firewall rules")
+SOCKETS = "only declared services listen"
 FOREIGN = """\
 nft -f - <<'EOF'
 table ip nat {
@@ -54,7 +54,7 @@ def listening(site: Site, node: str, port: int, *options: str) -> Iterator[None]
 
 @contextmanager
 def answering(site: Site, node: str, network: str) -> Iterator[None]:
-    """The node has a way back to a network that nobody declared, so that nothing but the rules keeps it off."""
+    """The node has a route back to an undeclared network, so that only the rules keep it off."""
     site.on(node, f"ip route add {network} dev eth0")
     try:
         yield
@@ -157,8 +157,8 @@ def test_rules_of_others_survive_and_our_own_come_back(site: Site):
             site.on("worker1", by_hand)
             plan = site.plan(2)
             assert operations(plan) == {RULES}
-            assert reported in told(plan)
-            status, evidence = checked(site, "worker1", "the rules in force are the declared ones")
+            assert reported in shown_in_plan(plan)
+            status, evidence = checked(site, "worker1", "the loaded firewall rules are as declared")
             assert (status, reported in evidence) == ("FAIL", True)
             site.converge()
             assert site.on("worker1", "nft -s list table ip nat; nft -s list table inet kube-proxy") == before
@@ -166,8 +166,8 @@ def test_rules_of_others_survive_and_our_own_come_back(site: Site):
         site.on("worker1", "nft delete table ip nat; nft delete table inet kube-proxy")
 
 
-def told(plan: dict[str, Any]) -> str:
-    """What the plan says is there."""
+def shown_in_plan(plan: dict[str, Any]) -> str:
+    """What the plan reports as present."""
     return " ".join(
         str(change["before"])
         for node in plan["nodes"]
@@ -196,7 +196,7 @@ def test_rules_that_lock_rackwright_out_are_taken_back_by_the_node(site: Site):
         assert RULES in wanted
         ran = site.apply(1)
         said = ran.out + ran.err
-        assert "worker1: failed: firewall: Put the firewall's rules in force" in said
+        assert "worker1: failed: firewall: Load the firewall rules" in said
         assert "the change of firewall was not confirmed" in said
         restored = [int(seconds) for seconds in re.findall(r"the node restored itself after (\d+) s", said)]
         assert len(restored) == 2, said
@@ -206,7 +206,7 @@ def test_rules_that_lock_rackwright_out_are_taken_back_by_the_node(site: Site):
     assert operations(site.plan(0)) == set()
 
 
-def test_a_socket_that_somebody_opened_is_found_and_named(site: Site):
+def test_an_undeclared_socket_is_found_and_named(site: Site):
     assert checked(site, "worker1", SOCKETS)[0] == "PASS"
     with listening(site, "worker1", 4444):
         status, evidence = checked(site, "worker1", SOCKETS)

@@ -53,6 +53,6 @@ def applied(rack: Site, refused: Refused) -> Site:
 
 @pytest.fixture
 def site(applied: Site, put_right: Callable[[Site], None]) -> Site:
-    """The rack as declared, whatever the test before has left behind."""
+    """The rack as declared, repaired after the previous test."""
     put_right(applied)
     return applied

@@ -27,23 +27,23 @@ ON_ALL = {
         "PASS",
         f"datacenter-gpu-manager-4-core 1:{DCGM}-1 and 3 more, held",
     ),
-    ("dcgm", "dcgmi is of the locked version"): ("PASS", DCGM),
-    ("dcgm", "the DCGM host engine runs"): ("PASS", "nvidia-dcgm.service is active and enabled"),
+    ("dcgm", "dcgmi has the locked version"): ("PASS", DCGM),
+    ("dcgm", "the DCGM host engine is running"): ("PASS", "nvidia-dcgm.service is active and enabled"),
     ("gdrcopy", "GDRCopy is installed as declared and held"): (
         "PASS",
         f"gdrdrv-dkms {GDRCOPY} and 1 more, held",
     ),
     ("gdrcopy", "gdrdrv is loaded at the declared version"): (OUT, NO_MODULES),
-    ("gdrcopy", "every user may open /dev/gdrdrv"): (OUT, NO_MODULES),
-    ("gpudirect", "NICs can reach GPU memory by dma-buf"): (OUT, NO_MODULES),
+    ("gdrcopy", "every user can open /dev/gdrdrv"): (OUT, NO_MODULES),
+    ("gpudirect", "NICs can access GPU memory through dma-buf"): (OUT, NO_MODULES),
     ("gpudirect", "nvidia-peermem is loaded only as declared"): (OUT, NO_MODULES),
     ("mig", "the GPUs are partitioned again at boot"): ("PASS", "rackwright-mig.service is enabled"),
     ("nvidia_container_toolkit", "the container toolkit is installed as locked and held"): (
         "PASS",
         f"libnvidia-container-tools {TOOLKIT}-1 and 3 more, held",
     ),
-    ("nvidia_container_toolkit", "nvidia-ctk is of the locked version"): ("PASS", TOOLKIT),
-    ("nvidia_container_toolkit", "the runtime gives devices as declared"): ("PASS", "cdi"),
+    ("nvidia_container_toolkit", "nvidia-ctk has the locked version"): ("PASS", TOOLKIT),
+    ("nvidia_container_toolkit", "the runtime has the declared device mode"): ("PASS", "cdi"),
 }
 GPU1 = {
     ("dcgm", "DCGM finds the declared GPUs"): ("PASS", "8 GPUs"),
@@ -51,14 +51,17 @@ GPU1 = {
         "PASS",
         f"libnvidia-nscq {REVISION} and 1 more, held",
     ),
-    ("fabricmanager", "Fabric Manager and the loaded driver are of one version"): (
+    ("fabricmanager", "Fabric Manager and the loaded driver have the same version"): (
         "PASS",
         f"both are {DRIVER}",
     ),
-    ("fabricmanager", "Fabric Manager runs"): ("PASS", "nvidia-fabricmanager.service is active and enabled"),
+    ("fabricmanager", "Fabric Manager is running"): (
+        "PASS",
+        "nvidia-fabricmanager.service is active and enabled",
+    ),
     ("fabricmanager", "every GPU has joined the NVLink fabric"): ("PASS", "8 GPUs: Completed, Success"),
     ("mig", "every GPU is partitioned as declared"): ("PASS", "8 GPUs: 3g.40gb 3g.40gb"),
-    ("nvidia_container_toolkit", "the CDI spec has the declared GPUs"): (
+    ("nvidia_container_toolkit", "the CDI spec lists the declared GPUs"): (
         "PASS",
         "16 devices, and all of them as one",
     ),
@@ -66,7 +69,7 @@ GPU1 = {
 GB1 = {
     ("dcgm", "DCGM finds the declared GPUs"): ("PASS", "4 GPUs"),
     ("imex", "IMEX is installed as locked and held"): ("PASS", f"nvidia-imex {REVISION}, held"),
-    ("imex", "IMEX runs"): ("PASS", "nvidia-imex.service is active and enabled"),
+    ("imex", "IMEX is running"): ("PASS", "nvidia-imex.service is active and enabled"),
     ("imex", "the NVLink domain is up with every declared node"): ("PASS", "UP, 1 of 1 nodes READY"),
     ("imex", "the IMEX channels are created at every boot"): (
         "PASS",
@@ -74,7 +77,7 @@ GB1 = {
     ),
     ("imex", "the declared IMEX channels exist"): (OUT, NO_MODULES),
     ("mig", "every GPU is partitioned as declared"): ("PASS", "4 GPUs: MIG is off"),
-    ("nvidia_container_toolkit", "the CDI spec has the declared GPUs"): (
+    ("nvidia_container_toolkit", "the CDI spec lists the declared GPUs"): (
         "PASS",
         "4 devices, and all of them as one",
     ),
@@ -95,7 +98,7 @@ def test_what_is_locked_is_applied_and_a_second_apply_is_empty(site: Site):
     assert "nothing to change on 2 of 2 nodes" in site.apply().out
     held = site.on("gpu1", "apt-mark showhold").split()
     assert {"nvidia-fabricmanager", "libnvidia-nscq", "gdrdrv-dkms", "nvidia-container-toolkit"} <= {*held}
-    # the package's own configuration gave way, and is no conffile question either
+    # the package's own configuration was replaced, without a conffile prompt
     assert "LOG_LEVEL=3" in site.on("gpu1", "cat /usr/share/nvidia/nvswitch/fabricmanager.cfg")
     assert "10.118.0.11" in site.on("gb1", "cat /etc/nvidia-imex/nodes_config.cfg")
     assert site.on("gpu1", "systemctl is-enabled nvidia-imex 2>/dev/null || :").strip() in ("", "not-found")
@@ -127,7 +130,7 @@ def test_drift_of_a_hold_a_version_and_a_file_is_found_and_repaired(site: Site):
             "FAIL",
             f"datacenter-gpu-manager-4-core is {older}, not 1:{DCGM}-1",
         ),
-        ("gb1", "dcgm", "dcgmi is of the locked version"): ("FAIL", f"dcgmi is 4.5.2, the lock has {DCGM}"),
+        ("gb1", "dcgm", "dcgmi has the locked version"): ("FAIL", f"dcgmi is 4.5.2, not the locked {DCGM}"),
     }
     planned = site.apply().out
     assert f"~ package nvidia-fabricmanager ({REVISION}, not held -> {REVISION}, held)" in planned

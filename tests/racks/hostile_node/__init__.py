@@ -1,1 +1,1 @@
-"""One of three nodes is broken or taken over: whatever it answers, the others are planned, applied and judged."""
+"""One of three nodes is broken or taken over: the others are still planned, applied and judged, despite its answers."""

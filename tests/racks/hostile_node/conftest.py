@@ -1,4 +1,4 @@
-"""A small rack on which one node answers whatever a test wants, to everything that rackwright asks of it."""
+"""A small rack on which one node gives scripted answers to all of rackwright's commands."""
 
 from __future__ import annotations
 

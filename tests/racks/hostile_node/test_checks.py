@@ -133,13 +133,13 @@ def test_health_of_the_others_is_that_of_a_clean_run(site: Site, tmp_path: Path)
     damaged = json.dumps(_damaged(document)).encode()
     for kind, answer in {**THROUGH_THE_PROGRAM, "its own document, damaged": damaged}.items():
         with answering(site, answer):
-            told = _health(site)
+            reported = _health(site)
             shown = _harmless(site.cli("health", str(site.file), expect=None))
-        found = _of(_flat(told))
+        found = _of(_flat(reported))
         assert {key: one for key, one in found.items() if key[0] != HOSTILE} == {
             key: one for key, one in clean.items() if key[0] != HOSTILE
         }, kind
-        (mine,) = [node for node in told["nodes"] if node["node"] == HOSTILE]
+        (mine,) = [node for node in reported["nodes"] if node["node"] == HOSTILE]
         assert mine["status"] == "UNKNOWN", kind
         assert {one["status"] for one in mine["results"]} <= {"UNKNOWN", "OUT OF SCOPE"}, (kind, mine)
         assert "UNKNOWN" in shown.out
@@ -162,9 +162,9 @@ def _garbage(value: Any) -> Any:
 def test_why_has_unknown_parts_and_no_traceback(site: Site) -> None:
     for answer in THROUGH_THE_PROGRAM.values():
         with answering(site, answer):
-            told = _harmless(site.cli("why", str(site.file), HOSTILE, "--json", expect=4))
+            reported = _harmless(site.cli("why", str(site.file), HOSTILE, "--json", expect=4))
             shown = _harmless(site.cli("why", str(site.file), HOSTILE, expect=4))
-        parts = {part["part"]: part for part in json.loads(told.out)["parts"]}
+        parts = {part["part"]: part for part in json.loads(reported.out)["parts"]}
         assert parts["health"]["unknown"]
         assert parts["declaration"]["unknown"]
         assert "UNKNOWN" in shown.out

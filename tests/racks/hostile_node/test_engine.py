@@ -37,7 +37,7 @@ ANSWERS = {
     "17 MiB": b"x" * (17 * 2**20),
     "nothing": b"",
 }
-"""What the node's sudo prints, whatever it is asked to run."""
+"""The output of the node's sudo for any command."""
 
 
 def _others(document: dict[str, Any]) -> list[dict[str, Any]]:

@@ -22,7 +22,7 @@ _STATE = f"sha256sum {KEY}; stat -c '%a %U' {KEY}"
 
 
 def _as(user: str, command: str) -> str:
-    """Shell: a command as a user, with its exit status; root may be any user of its own node."""
+    """Shell: a command as a user, with its exit status; root may become any user of its node."""
     return f"runuser -u {user} -- {command} 2>&1 </dev/null && echo status 0 || echo status $?"
 
 
@@ -60,8 +60,8 @@ def test_verify_tries_these_logins_too(site: Site) -> None:
         report = json.loads(site.cli("verify", str(site.file), "--role", "access", "--json", expect=3).out)
         failed = {(one["node"], one["check"]) for one in report["results"] if one["status"] == "FAIL"}
         assert failed == {
-            ("head1", "nodes whose users log in without a key are as declared"),
-            ("worker1", "heads refuse users of this node without a key"),
+            ("head1", "nodes trusted for host-based logins are as declared"),
+            ("worker1", "heads refuse host-based logins from this node"),
         }
     finally:
         site.converge()

@@ -35,7 +35,7 @@ roles:
 
 @dataclass(frozen=True)
 class Built:
-    """An image, what the build said, and the machine before it."""
+    """An image, the output of the build, and the machine before it."""
 
     cluster: Cluster
     image: BootImage

@@ -170,7 +170,7 @@ def guid(fabric: Fabric, port: SwitchPort) -> str:
 
 
 def checked(folder: Path, fabric: Fabric, built: Built) -> Checked:
-    """What the check says; once more where a tool crashed, which it says too (seen once in 1,100 runs of ibqueryerrors)."""
+    """Output of the check; retried once if a tool crashed, which it also reports (seen once in 1,100 runs of ibqueryerrors)."""
     with subnet(folder, fabric, built) as running:
         for _ in range(2):
             [found] = check(cluster_of(fabric), shell=Shell(running, [])).fabrics

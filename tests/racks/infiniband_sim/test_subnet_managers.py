@@ -42,7 +42,10 @@ PARTITIONS = {
 }
 RESTARTS = 5
 PARTITIONED = "InfiniBand ports have their declared partitions"
-MASTER, STANDBY = "the declared node is the master of each subnet", "standbys are ready to take over"
+MASTER, STANDBY = (
+    "the declared node is the master of each subnet",
+    "standby subnet managers are ready to take over",
+)
 
 
 def node_guid(name: str) -> int:
@@ -166,7 +169,7 @@ def managed(fabric: Simulated, cluster: Cluster) -> tuple[Simulated, subprocess.
 
 
 def _settled(fabric: Simulated, name: str) -> None:
-    """Wait until a subnet manager has nothing more to say: a reload in the middle of its sweep can be lost."""
+    """Wait until a subnet manager is idle: a reload in the middle of its sweep can be lost."""
     before = [""]
 
     def quiet() -> bool:

@@ -46,7 +46,7 @@ class Initrd:
         self.folder, self._initrd, self._namespace = folder, initrd, namespace
 
     def boot(self, arguments: str) -> str:
-        """The first steps with these kernel arguments, in a new root as at each boot; what they said.
+        """The first steps with these kernel arguments, in a new root as at each boot; returns their output.
 
         They end with the power off. debconf's exit status is not used: of 20 programs that ended with 1, it gave 0 for 18.
         """

@@ -30,35 +30,35 @@ class Seed:
 
 
 _KEYS = (
-    ("integrity", "Remove authorized keys that nothing declares"),
+    ("integrity", "Remove undeclared authorized keys"),
     ("integrity", "every authorized key is declared"),
 )
 _ACCOUNTS = (
-    ("integrity", "Close accounts that nothing declares"),
+    ("integrity", "Lock undeclared accounts"),
     ("integrity", "only declared accounts have root's uid or a system password"),
 )
 _MEMBERS = (
-    ("integrity", "Take members that nothing declares out of privileged groups"),
+    ("integrity", "Remove undeclared members from privileged groups"),
     ("integrity", "groups that can become root have only declared members"),
 )
 _SUDO = (
-    ("integrity", "Remove rules of sudo that nothing declares"),
-    ("integrity", "every rule of sudo is declared"),
+    ("integrity", "Remove undeclared sudo rules"),
+    ("integrity", "every sudo rule is declared"),
 )
 _SSHD = (
-    ("integrity", "Undo settings of sshd that nothing declares"),
+    ("integrity", "Remove undeclared sshd settings"),
     ("integrity", "sshd's effective settings are declared"),
 )
 _LOOSE = (
-    ("integrity", "Take setuid and write bits away that nothing declares"),
+    ("integrity", "Clear undeclared setuid and write bits"),
     ("integrity", "nothing is setuid or writable by everyone in managed folders"),
 )
 _HOLDS = (
-    ("integrity", "Release packages that nothing declares as held"),
+    ("integrity", "Unhold undeclared packages"),
     ("integrity", "only declared packages are on hold"),
 )
-_CHRONY = ("time", "Run chronyd"), ("time", "chronyd runs and starts at boot")
-_SSH = ("access", "Run sshd with its settings"), ("access", "sshd runs and starts at boot")
+_CHRONY = ("time", "Start chronyd"), ("time", "chronyd is running and enabled at boot")
+_SSH = ("access", "Start sshd with its settings"), ("access", "sshd is running and enabled at boot")
 _DROP_IN = "/etc/systemd/system/chrony.service.d/evil.conf"
 _RUN_DROP_IN = "/run/systemd/system/ssh.service.d/evil.conf"
 _RULE = "mallory ALL=(ALL) NOPASSWD: ALL"

@@ -27,7 +27,7 @@ def pairs() -> list[tuple[tuple[str, Seed], ...]]:
 
 
 def said(plan: dict[str, Any], node: str, seed: Seed) -> str:
-    """All that the plan says of the operation that finds a seed."""
+    """The plan's lines for the operation that finds a seed."""
     (mine,) = (one["operations"] for one in plan["nodes"] if one["node"] == node)
     return str([one["changes"] for one in mine if (one["role"], one["name"]) == seed.operation])
 

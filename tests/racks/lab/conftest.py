@@ -17,7 +17,7 @@ MakeSpec = Callable[..., RackSpec]
 
 @pytest.fixture(scope="session")
 def make_spec(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MakeSpec]:
-    """Makes specs of small racks; whatever is left of them afterwards is removed."""
+    """Makes specs of small racks, and removes their remains afterwards."""
     made: set[str] = set()
 
     def make(suffix: str, count: int = 1, **changes: Any) -> RackSpec:

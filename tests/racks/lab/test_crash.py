@@ -1,4 +1,4 @@
-"""Whatever interrupts `up`, the next `up` finishes and `down` removes.
+"""After any interruption of `up`, the next `up` finishes and `down` removes the rack.
 
 Each moment is met once here, by one way out of it; `make proof SUITE=kill-9` has every moment with both.
 """

@@ -35,7 +35,7 @@ def test_up_down_and_nothing_is_left(make_spec: MakeSpec):
     assert spent < 20
     found = traces(spec.name)
     assert any(line.startswith("process ") for line in found)
-    # The nodes' own mounts are nobody else's: this process sees the namespaces of `ip netns` only.
+    # The nodes' mounts are private: this process sees the namespaces of `ip netns` only.
     assert all("/netns/" in line for line in found if line.startswith("mount "))
     rack.down()
     assert traces(spec.name) == []

@@ -34,7 +34,7 @@ def on_head(site: Site, node: str, tag: str) -> list[str]:
 
 
 def reach(site: Site, node: str, tag: str, least: int) -> None:
-    """Until so many different lines of a program are in the node's files on the head."""
+    """Waits until this number of distinct lines of a program is in the node's files on the head."""
     until(
         lambda: len(set(on_head(site, node, tag))) >= least, f"{least} lines of {tag} from {node} on the head"
     )

@@ -109,7 +109,7 @@ def test_only_a_certificate_of_a_node_delivers_lines(site: Site, stranger: Stran
 
 
 def test_a_node_delivers_lines_in_its_own_name_alone(site: Site):
-    """Root of worker1 says that it is worker2, in every field that names a host."""
+    """Root of worker1 claims to be worker2 in every field that names a host."""
     program = f"cat >/run/deliver.py <<'END'\n{_DELIVER}END\n"
     words = f"{_address(site)} {_PORT} {SENDER_KEY} {SENDER_CHAIN} 'lo-claims worker2'"
     assert site.on("worker1", f"{program}python3 /run/deliver.py {words}").strip() == "202"

@@ -64,7 +64,7 @@ def test_lines_of_a_unit_and_what_systemd_says_of_it(site: Site):
 def test_new_lines_are_followed(site: Site):
     running = site.start("logs", str(site.file), "--follow", "--grep", "lo-followed")
     try:
-        until(lambda: "no such line" in running.said(), "first answer")
+        until(lambda: "missing line" in running.said(), "first answer")
         write(site, "worker2", "lo-followed", 1, 2)
         until(lambda: "lo-followed 2" in running.printed(), "new line")
     finally:
@@ -82,7 +82,7 @@ def test_the_audit_trail_has_logins_sudo_su_and_runs_and_marks_what_a_user_wrote
         log = f"{in_what}logger -p authpriv.notice -t sudo '{fake}'"
         site.on("worker1", f"cd /; runuser -u ada -- {log}")
     site.on("worker1", "cd /; runuser -u ada -- su bob -s /bin/sh -c true </dev/null || :")
-    site.on("worker1", "logger -t lo-plain lo-plain is no login")
+    site.on("worker1", "logger -t lo-plain lo-plain is not a login")
     reach(site, "worker1", "lo-plain", 1)
     lines = ask(site, "--audit")["lines"]
     said = {(line["node"], line["name"], line["trusted"]) for line in lines}
@@ -105,10 +105,10 @@ def test_a_user_s_long_lines_and_names_cost_no_answer(site: Site):
         f"cat >/run/lo-long.py <<'END'\n{_LONG}END\ncd /; runuser -u ada -- python3 /run/lo-long.py",
     )
     reach(site, "worker1", "lo-long", 1)
-    told = ask(site, "--node", "worker1")
-    assert told["more"] is True
-    assert {len(line["name"]) for line in told["lines"] if line["name"].startswith("lo-name")} == {1024}
-    assert ("worker1", "lo-long 1") in {(line["node"], line["message"]) for line in told["lines"]}
+    reported = ask(site, "--node", "worker1")
+    assert reported["more"] is True
+    assert {len(line["name"]) for line in reported["lines"] if line["name"].startswith("lo-name")} == {1024}
+    assert ("worker1", "lo-long 1") in {(line["node"], line["message"]) for line in reported["lines"]}
 
 
 def test_the_audit_trail_says_who_ran_rackwright_and_what_it_changed(site: Site):
@@ -134,16 +134,16 @@ def test_nodes_without_lines_are_named(site: Site):
 
     assert ask(site, "--grep", "lo-none")["unknown"] == []
     with site.declaring(one_more):
-        told = ask(site, "--grep", "lo-none", expect=4)
-    assert told["unknown"] == ["head1 has no line of worker3"]
+        reported = ask(site, "--grep", "lo-none", expect=4)
+    assert reported["unknown"] == ["head1 has no line of worker3"]
     with _at_rest(site):
         newest = 192  # tail_entry_realtime (systemd.io/JOURNAL_FILE_FORMAT, "Header")
         stamp = int((time.time() - 1500) * 1e6).to_bytes(8, "little")
         with _spoiled(site, "worker2", newest, stamp):
-            told = ask(site, "--grep", "lo-none", expect=4)
+            reported = ask(site, "--grep", "lo-none", expect=4)
         late = "the newest line of worker2 is 25 min old: later ones have not reached head1"
-        assert told["unknown"] == [late]
-    assert told["newest"]["worker1"] is not None
+        assert reported["unknown"] == [late]
+    assert reported["newest"]["worker1"] is not None
 
 
 def test_a_damaged_file_is_named_and_what_is_left_is_read(site: Site):

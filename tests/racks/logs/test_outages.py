@@ -1,4 +1,4 @@
-"""No line is lost or found twice, whatever fails between a node and the head."""
+"""No line is lost or duplicated by a failure between a node and the head."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Tests of what lies below the applications of a node, each on a rack of its own."""
+"""Tests of the layers below a node's applications, each on a separate rack."""

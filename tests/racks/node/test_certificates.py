@@ -54,8 +54,8 @@ roles:
 """
 ROLES = frozenset({"site_ca", "registry_cache", "containerd", "docker", "podman"})
 ISSUE = ("head1", "registry_cache", "Issue the certificate registry")
-RESTART = ("head1", "registry_cache", "Run registry site")
-VALID = "certificates are valid, and not due for renewal"
+RESTART = ("head1", "registry_cache", "Start registry site")
+VALID = "certificates are valid and not due for renewal"
 CHAIN, KEY = "/etc/docker/registry/site-ca.crt", "/etc/docker/registry/site-ca.key"
 IMAGE = "head1.lab.test:5001/library/one:1"
 RENEW_BEFORE = timedelta(days=30)
@@ -72,7 +72,7 @@ def rack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 @pytest.fixture
 def site(rack: Site, put_right: Callable[[Site], None]) -> Site:
-    """The rack as declared, whatever the test before has left behind."""
+    """The rack as declared, repaired after the previous test."""
     put_right(rack)
     return rack
 
@@ -227,8 +227,8 @@ def test_time_alone_makes_a_certificate_due_and_drift_reports_it(site: Site):
 def test_a_certificate_of_another_ca_is_found_and_replaced(site: Site):
     put_certificate(site, datetime.now(UTC) + timedelta(days=80), ca=generate("site_ca_key"))
     found = bad(site)
-    assert found["head1", "certificates are signed by the site's CA"][0] == "FAIL"
-    assert found["head1", "services serve these certificates"][0] == "FAIL"
+    assert found["head1", "certificates are signed by the site CA"][0] == "FAIL"
+    assert found["head1", "services present these certificates"][0] == "FAIL"
     for pull in (f"podman pull -q {IMAGE}", f"docker pull -q {IMAGE}"):
         refused = site.on("worker1", f"{pull} 2>&1 || :")
         assert "certificate signed by unknown authority" in refused
@@ -239,7 +239,7 @@ def test_a_certificate_of_another_ca_is_found_and_replaced(site: Site):
 def test_a_node_that_lost_its_trust_is_found_and_repaired(site: Site):
     site.on("worker1", "rm /usr/local/share/ca-certificates/rackwright-site-ca.crt; update-ca-certificates")
     found = bad(site)
-    assert found["worker1", "programs of the node trust the site's CA"][0] == "FAIL"
+    assert found["worker1", "programs on the node trust the site CA"][0] == "FAIL"
     assert site.on("worker1", "curl -s --noproxy '*' https://head1:5001/v2/ || echo $?") == "60\n"
     site.converge()
     assert bad(site) == {}
@@ -248,7 +248,7 @@ def test_a_node_that_lost_its_trust_is_found_and_repaired(site: Site):
 def test_a_key_that_others_may_read_is_found_and_closed(site: Site):
     site.on("head1", f"chmod 644 {KEY}")
     found = bad(site)
-    assert set(found) == {("head1", "keys fit their certificates, and only their services read them")}
+    assert set(found) == {("head1", "keys match their certificates and only their services can read them")}
     before = served_until(site)
     site.converge()
     assert served_until(site) == before

@@ -52,7 +52,7 @@ P
 systemctl is-active -q site-resolver || systemd-run -q --unit site-resolver python3 /run/site.py
 """
 EACH = "each declared resolver knows the node and its neighbour"
-OUTSIDE = "a name outside the cluster is answered or refused at once"
+OUTSIDE = "an external name is answered or refused at once"
 RESOLVED = "getent -s hosts:dns ahostsv4 {} | awk 'NR == 1 {{print $1}}'"
 _ASK = """\
 import socket, sys
@@ -93,10 +93,10 @@ def test_names_of_the_cluster_and_of_the_site_resolve_everywhere(site: Site):
         assert site.on(node, RESOLVED.format("head2.lab.test")).strip() == "10.96.0.20"
         assert site.on(node, RESOLVED.format("worker1")).strip() == "10.96.0.30"
         assert site.on(node, RESOLVED.format("example.com")).strip() == "192.0.2.80"
-        assert site.on(node, RESOLVED.format("nobody.lab.test")).strip() == ""
+        assert site.on(node, RESOLVED.format("unknown.lab.test")).strip() == ""
 
 
-def test_a_resolver_that_is_down_is_named_and_delays_nobody(site: Site):
+def test_a_resolver_that_is_down_is_named_and_delays_no_lookup(site: Site):
     site.on("head1", "systemctl stop unbound.service")
     began = "date +%s%N; "
     printed = site.on("worker1", f"{began}{RESOLVED.format('head2.lab.test')}; {began}").split()
@@ -106,7 +106,7 @@ def test_a_resolver_that_is_down_is_named_and_delays_nobody(site: Site):
     assert ("worker1", "dns", EACH) in named(wrong)
     (evidence,) = [one["evidence"] for one in wrong if (one["node"], one["check"]) == ("worker1", EACH)]
     assert "head1 (10.96.0.10) does not answer" in evidence
-    assert operations(site.plan(2)) == {("head1", "dns", "Run unbound with its settings")}
+    assert operations(site.plan(2)) == {("head1", "dns", "Start unbound with its settings")}
     site.apply()
     assert set(dns(site, 0)) == {"PASS"}
 

@@ -1,4 +1,4 @@
-"""Guarded changes on a container with systemd of its own, over real ssh connections, by the stock pyinfra CLI."""
+"""Guarded changes on a container with its own systemd, over real ssh connections, by the stock pyinfra CLI."""
 
 from __future__ import annotations
 

@@ -239,12 +239,12 @@ def test_a_bond_goes_on_without_one_cable_and_verify_names_the_port(bench: Bench
     bench.cable(1, names.BRIDGE)
     with bench.site.declaring(bonded):
         bench.apply()
-        assert bench.checks(0)["bonds have all their ports"]["status"] == "PASS"
+        assert bench.checks(0)["every bond has all its ports"]["status"] == "PASS"
         active = bench.on("cat /sys/class/net/mgmt/bonding/active_slave").strip()
         bench.site.rack.fault(NODE, "link:down", active.removeprefix("mgmt"))
         ping = "ping -c 5 -W 5 10.88.0.1"
         assert " 0% packet loss" in bench.on(f"sleep 5; {ping}")
-        found = bench.checks(3)["bonds have all their ports"]
+        found = bench.checks(3)["every bond has all its ports"]
         assert found["status"] == "FAIL"
         assert f"{active} of mgmt is down" in found["evidence"]
         bench.site.heal(NODE)
@@ -300,7 +300,7 @@ class _Namespace:
 
 
 def _tag_of_arp(wire: socket.socket) -> int | None:
-    """The VLAN of the first ARP request for an address that nobody has."""
+    """The VLAN of the first ARP request for an unused address."""
     wanted = socket.inet_aton("10.90.0.99")
     end = time.monotonic() + 120
     while time.monotonic() < end:

@@ -1,4 +1,4 @@
-"""`rackwright reboot` on machines with a kernel of their own: under jobs, without return, and with a failing check."""
+"""`rackwright reboot` on machines with their own kernels: under jobs, without return, and with a failing check."""
 
 from __future__ import annotations
 

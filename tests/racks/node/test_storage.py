@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.proof]
 NODE = "store1"
 USED, BLANK, SPARE = (f"{NODE}-data{number}" for number in (1, 2, 3))
 """Serials: a mirror's second drive, the volume group's, and one that takes another's place."""
-WHOLE = "the arrays are whole, of their declared disks"
+WHOLE = "the arrays are complete and use their declared disks"
 APPLY_SECONDS = 3000
 
 
@@ -172,7 +172,7 @@ def _nothing_is_erased_by_mistake(site: Site) -> None:
     refused = typed(site, SPARE, meanwhile=lambda: None)
     assert f"'{SPARE}' is not the serial of" in refused.err
     assert [content(site, serial) for serial in (USED, SPARE)] == ["precious", "kept"]
-    # and by its own serial, whatever its name is by now
+    # and by its own serial, under any name
     apply(site, "--erase", USED)
     assert content(site, SPARE) == "kept"
     site.plan(0, full=True)

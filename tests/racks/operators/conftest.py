@@ -1,4 +1,4 @@
-"""A head and two workers with Slurm and nothing else, and two operators, each with state folders of their own."""
+"""A head and two workers with Slurm and nothing else, and two operators with separate state folders."""
 
 from __future__ import annotations
 

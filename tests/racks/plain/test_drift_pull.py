@@ -41,7 +41,7 @@ def check_of_nodes(rack: Site) -> Iterator[DriftCheck]:
 
 @pytest.fixture(autouse=True)
 def installed(site: Site, check_of_nodes: DriftCheck) -> DriftCheck:
-    """It is installed; whatever a test before this one did."""
+    """It is installed, independent of earlier tests."""
     check_of_nodes.needed()
     return check_of_nodes
 
@@ -83,8 +83,8 @@ def test_a_second_install_changes_nothing(site: Site):
 
 @pytest.mark.parametrize("node", NODES)
 def test_its_exposure_is_small(site: Site, node: str):
-    told = site.on(node, f"systemd-analyze security --no-pager {UNIT}.service")
-    exposure = float(told.rpartition(f"{UNIT}.service: ")[2].split()[0])
+    reported = site.on(node, f"systemd-analyze security --no-pager {UNIT}.service")
+    exposure = float(reported.rpartition(f"{UNIT}.service: ")[2].split()[0])
     print(f"{UNIT}.service on {node}: exposure {exposure}")
     assert exposure < 3.0
 

@@ -65,7 +65,7 @@ def check_on_the_head(rack: Site) -> Iterator[DriftCheck]:
 
 @pytest.fixture(autouse=True)
 def installed(site: Site, check_on_the_head: DriftCheck) -> DriftCheck:
-    """It is installed; whatever a test before this one did."""
+    """It is installed, independent of earlier tests."""
     check_on_the_head.needed()
     return check_on_the_head
 
@@ -94,7 +94,7 @@ def check(site: Site, unit: str) -> dict[str, str]:
     return {name: one["state"] for name, one in state["nodes"].items()}
 
 
-def told(site: Site) -> list[list[str]]:
+def reported(site: Site) -> list[list[str]]:
     return [
         json.loads(line) for line in site.on("head1", "cat /run/sink.jsonl 2>/dev/null || :").splitlines()
     ]
@@ -192,43 +192,45 @@ def test_the_user_itself_can_do_no_more(site: Site, command: str):
 def test_one_notification_per_change_of_state(site: Site, unit: str):
     in_sync = dict.fromkeys(NODES, "in sync")
     assert check(site, unit) == in_sync
-    known = len(told(site))
+    known = len(reported(site))
     site.on("worker1", "echo x >>/etc/hosts")
     for _ in range(3):
         assert check(site, unit) == {**in_sync, "worker1": "drifted"}
-    assert len(told(site)) == known + 1
+    assert len(reported(site)) == known + 1
     metrics = site.on("head1", f"cat /var/lib/rackwright-drift/{site.name}/rackwright_drift_{site.name}.prom")
     where = f'rackwright_drift_operations{{cluster="{site.name}",node="worker1",role='
     assert f'{where}"base"}} 1.0\n' in metrics
     assert f'{where}"time"}} 0.0\n' in metrics
-    title, body = told(site)[known]
+    title, body = reported(site)[known]
     assert title == f"{site.name}: 1 in sync, 1 drifted"
     assert body.startswith("worker1: in sync -> drifted: path /etc/hosts")
     site.converge()
     for _ in range(2):
         assert check(site, unit) == in_sync
-    assert [body.splitlines()[0] for _, body in told(site)[known + 1 :]] == ["worker1: drifted -> in sync"]
+    assert [body.splitlines()[0] for _, body in reported(site)[known + 1 :]] == [
+        "worker1: drifted -> in sync"
+    ]
     site.rack.fault("worker1", "cut")
     try:
         for _ in range(2):
             assert check(site, unit) == {**in_sync, "worker1": "unreachable"}
     finally:
         site.rack.heal("worker1")
-    assert len(told(site)) == known + 3
-    assert "in sync -> unreachable" in told(site)[known + 2][1]
+    assert len(reported(site)) == known + 3
+    assert "in sync -> unreachable" in reported(site)[known + 2][1]
     assert check(site, unit) == in_sync
-    assert len(told(site)) == known + 4
+    assert len(reported(site)) == known + 4
 
 
 def test_what_could_not_be_sent_is_sent_later(site: Site, unit: str):
-    before = len(told(site))
+    before = len(reported(site))
     site.on("head1", "systemctl stop sink")
     site.on("worker1", "chmod 600 /etc/hosts")
     site.on("head1", f"systemctl start {unit}.service || :")
-    assert len(told(site)) == before
+    assert len(reported(site)) == before
     site.on("head1", "systemctl reset-failed; systemd-run -q --unit sink python3 /run/sink.py; sleep 1")
     check(site, unit)
-    assert len(told(site)) == before + 1
+    assert len(reported(site)) == before + 1
     site.on("worker1", "chmod 644 /etc/hosts")
     check(site, unit)
 

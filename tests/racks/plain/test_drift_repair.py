@@ -15,9 +15,9 @@ def test_only_roles_that_allow_it_are_repaired(site: Site):
     # base only reports, tuning repairs
     site.on("worker1", "chmod 600 /etc/hosts; chmod 600 /etc/sysctl.d/90-rackwright.conf")
     ran = site.cli("drift", str(site.file), "--repair", "--json", expect=2)
-    told = json.loads(ran.out)
-    assert told["repair"] == {"repaired": {"worker1": 1}, "left": {}}
-    operations = [one["role"] for node in told["nodes"] for one in node["operations"]]
+    reported = json.loads(ran.out)
+    assert reported["repair"] == {"repaired": {"worker1": 1}, "left": {}}
+    operations = [one["role"] for node in reported["nodes"] for one in node["operations"]]
     assert operations == ["base"]
     assert site.on("worker1", "stat -c %a /etc/hosts /etc/sysctl.d/90-rackwright.conf").split() == [
         "600",
@@ -30,9 +30,9 @@ def test_only_roles_that_allow_it_are_repaired(site: Site):
 def test_what_would_disturb_is_left(site: Site):
     site.on("worker1", "echo '# drift' >>/etc/chrony/chrony.conf")  # repairing it restarts chrony
     ran = site.cli("drift", str(site.file), "--repair", "--json", expect=2)
-    told = json.loads(ran.out)["repair"]
-    assert told["repaired"] == {}
-    assert told["left"]["worker1"].startswith("it would be disruptive (time: Run chronyd")
+    reported = json.loads(ran.out)["repair"]
+    assert reported["repaired"] == {}
+    assert reported["left"]["worker1"].startswith("it would be disruptive (time: Start chronyd")
     assert site.on("worker1", "tail -n 1 /etc/chrony/chrony.conf") == "# drift\n"
     site.converge()
 

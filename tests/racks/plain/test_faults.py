@@ -22,7 +22,7 @@ from tests.racks.snapshot import Snapshot
 pytestmark = pytest.mark.lab
 
 _LOST_SECONDS = 900
-"""A connection that went silent is given up 60 s after something was sent that nobody answers."""
+"""A silent connection is given up 60 s after an unanswered message."""
 
 
 def _are_lost(ran: Ran, *nodes: str) -> None:
@@ -31,7 +31,7 @@ def _are_lost(ran: Ran, *nodes: str) -> None:
     assert f"apply: {2 - len(nodes)} of 2 nodes are as declared; not: {','.join(nodes)}" in ran.out
 
 
-def test_an_installation_of_somebody_else_is_waited_for(site: Site, baseline: dict[str, Snapshot]):
+def test_a_foreign_installation_is_waited_for(site: Site, baseline: dict[str, Snapshot]):
     """And sshd may be restarted meanwhile: connections that stand are not its main process's."""
     with installing(site, "worker1") as running:
         site.on("worker1", "systemctl restart ssh")
@@ -123,7 +123,7 @@ def _boot_of(site: Site, node: str) -> str:
 
 @pytest.mark.proof
 def test_a_node_reboots_and_another_s_network_goes_for_ever(site: Site, baseline: dict[str, Snapshot]):
-    """Nobody says that a node behind a dead cable is gone: its silence is noticed, and no wait is longer."""
+    """Nothing reports a node behind a dead cable as gone: its silence is noticed, and no wait is longer."""
     boot = _boot_of(site, "head1")
     with installing(site, "head1", "worker1") as running:
         began = time.monotonic()
@@ -181,7 +181,7 @@ def test_ctrl_c_does_not_wait_for_a_node_that_hangs(
     converges(site, baseline)
 
 
-def test_a_node_without_python_is_answered_and_told(site: Site, baseline: dict[str, Snapshot]):
+def test_a_node_without_python_is_answered_and_reported(site: Site, baseline: dict[str, Snapshot]):
     note = "no python3 on the node: answered by plain executions"
     site.on("worker1", "mv /usr/bin/python3 /usr/bin/python3.away; rm /etc/timezone")
     try:
@@ -189,9 +189,9 @@ def test_a_node_without_python_is_answered_and_told(site: Site, baseline: dict[s
         assert f"\nworker1: {note}\n" in drifted
         assert drifted.count(note) == 1
         site.apply(0)
-        (_, told) = site.cli("drift", str(site.file), "--json", expect=0).json()["nodes"]
-        assert (told["state"], told["note"]) == ("in sync", note)
-        assert told["evaluated"] > 0
+        (_, reported) = site.cli("drift", str(site.file), "--json", expect=0).json()["nodes"]
+        assert (reported["state"], reported["note"]) == ("in sync", note)
+        assert reported["evaluated"] > 0
     finally:
         site.on("worker1", "mv /usr/bin/python3.away /usr/bin/python3")
     converges(site, baseline)
@@ -205,7 +205,7 @@ def test_a_full_disk_is_called_that(site: Site, baseline: dict[str, Snapshot]):
         ran = site.apply(1)
     finally:
         site.heal("worker1")
-    assert "worker1: failed: base: Name the timezone: " in ran.out
+    assert "worker1: failed: base: Write /etc/timezone: " in ran.out
     assert "No space left on device" in ran.out
     assert "apply: 1 of 2 nodes are as declared; not: worker1" in ran.out
     assert site.on("head1", "cat /etc/timezone") == "UTC\n"
@@ -222,5 +222,5 @@ def test_what_apply_may_not_remove_is_an_error_of_its_node_alone(site: Site, bas
     assert "/etc/timezone is a directory on the node; remove it by hand if it may go" in ran.out
     assert "apply: 1 of 2 nodes are as declared; not: worker1" in ran.out
     assert site.on("head1", "cat /etc/timezone") == "UTC\n"
-    assert operations(site.plan(2)) == {("worker1", "base", "Name the timezone")}
+    assert operations(site.plan(2)) == {("worker1", "base", "Write /etc/timezone")}
     converges(site, baseline)

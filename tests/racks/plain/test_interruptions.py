@@ -47,9 +47,9 @@ def test_kill_9_and_resume(site: Site, baseline: dict[str, Snapshot], workers: b
         assert running.wait().status == -signal.SIGKILL
     run = site.runs()[-1]
     assert (run.state, run.begin["cluster"]) == ("interrupted", site.name)
-    told = site.cli("runs", run.run).out
-    assert "not known to have ended: worker1: base: Install the base packages" in told
-    assert f"rackwright resume {run.run}" in told
+    reported = site.cli("runs", run.run).out
+    assert "not known to have ended: worker1: base: Install the base packages" in reported
+    assert f"rackwright resume {run.run}" in reported
     ran = site.cli("resume", run.run, "--yes")
     assert "apply: 2 of 2 nodes are as declared" in ran.out
     converges(site, baseline)

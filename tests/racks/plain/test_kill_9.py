@@ -137,7 +137,7 @@ def _wait_for_lines(site: Site, running: Running, known: set[str], count: int) -
 
 
 def _all_leave(site: Site, orphans: list[int]) -> None:
-    """Workers whose program was killed, and whatever ran on the nodes for them."""
+    """Workers whose program was killed, and what ran on the nodes for them."""
     deadline = time.monotonic() + _LEAVE_SECONDS
     while True:
         left = {node: site.on(node, f"{_OURS} || :").strip() for node in site.nodes}

@@ -60,7 +60,7 @@ _JQ_BY_HAND = {
 def test_a_version_and_a_hold(
     site: Site, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ):
-    """By a deploy of its own, with a state folder of its own."""
+    """By a separate deploy, with a separate state folder."""
     version = site.on("worker1", "dpkg-query -W -f '${Version}' jq")
     monkeypatch.setenv("JQ_VERSION", version)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("versions")))

@@ -43,14 +43,16 @@ def test_it_says_all_that_will_happen_and_that_happens(site: Site, reviewed: Pat
     (_, mine) = plan["nodes"]
     by_name = {operation["name"]: operation for operation in mine["operations"]}
     written = by_name["Write journald's settings"]
-    assert written["gates"] == ["tuning: Run journald with its settings (systemd-journald.service restarted)"]
+    assert written["gates"] == [
+        "tuning: Start journald with its settings (systemd-journald.service restarted)"
+    ]
     assert any("mv -fT" in command for command in written["commands"])
-    (restarted,) = by_name["Run journald with its settings"]["changes"]
+    (restarted,) = by_name["Start journald with its settings"]["changes"]
     assert (restarted["after"], restarted["because"]) == (
         "restarted",
         "/etc/systemd/journald.conf.d changes",
     )
-    (binary,) = by_name["Name the timezone"]["changes"]
+    (binary,) = by_name["Write /etc/timezone"]["changes"]
     assert binary["diff"] == []
     assert binary["before"].endswith(
         f", 3 bytes, sha256 {hashlib.sha256(b'a' + bytes(1) + b'b').hexdigest()[:12]}"
@@ -62,7 +64,7 @@ def test_it_says_all_that_will_happen_and_that_happens(site: Site, reviewed: Pat
     site.cli("apply", str(site.file), "--yes", "--plan", str(reviewed), expect=0)
     assert changed_by(site.runs()[-1]) == operations(plan)
     moved = site.cli("apply", str(site.file), "--yes", "--plan", str(reviewed), expect=1)
-    assert "`base: Name the timezone` is not needed any more" in moved.err
+    assert "`base: Write /etc/timezone` is not needed any more" in moved.err
 
 
 def test_it_is_refused_once_anything_moved(site: Site, reviewed: Path):
@@ -76,7 +78,7 @@ def test_it_is_refused_once_anything_moved(site: Site, reviewed: Path):
         finally:
             path.write_text(text)
     site.on("head1", "rm /etc/timezone")
-    _refused(site, reviewed, "nothing was changed", "head1: `base: Name the timezone` is needed now")
+    _refused(site, reviewed, "nothing was changed", "head1: `base: Write /etc/timezone` is needed now")
 
     plan: dict[str, Any] = json.loads(reviewed.read_text())
     plan["nodes"][1]["operations"][0]["changes"][0]["kind"] = "mood"

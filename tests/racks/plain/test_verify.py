@@ -1,4 +1,4 @@
-"""Verify fails on what is wrong by node and claim, and says UNKNOWN of what it cannot see."""
+"""Verify fails on what is wrong by node and claim, and reports UNKNOWN for what it cannot see."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_what_was_asked_before_is_one_execution(site: Site):
 
 def test_what_is_wrong_fails_by_node_and_claim(site: Site):
     """A stopped service is in tests/racks/slurm/test_stock_tools.py: here other claims would wait for it."""
-    site.on("worker1", "hostname somebody-else")
+    site.on("worker1", "hostname intruder")
     ran = site.cli("verify", str(site.file), "--role", "base", expect=3)
     site.on("worker1", "hostname worker1")
     failed = [line for line in ran.out.splitlines() if line.strip().startswith("FAIL")]
@@ -46,7 +46,7 @@ def test_a_node_that_is_gone_is_unknown(site: Site):
     assert "FAIL" not in found
     assert {result["node"] for result in found["PASS"]} == {"head1"}
     assert {node for node, _, _ in named(found["UNKNOWN"])} >= {"worker1"}
-    for result in found["UNKNOWN"]:  # of the others only what they were to say about worker1
+    for result in found["UNKNOWN"]:  # of the others only their reports about worker1
         assert "worker1" in (result["node"], *result["evidence"].replace("(", " ").split()), result
 
 

@@ -37,7 +37,7 @@ END
 chmod 755 /run/kept/failing
 mount --bind /run/kept/failing /usr/bin/systemctl
 """
-"""munged cannot be restarted on this node; whatever else is asked of systemctl works."""
+"""munged cannot be restarted on this node; all other systemctl commands work."""
 _SEEN: set[str] = set()
 """Every value that a secret of this rack has had."""
 
@@ -165,7 +165,7 @@ def test_the_database_password_is_rotated_under_a_running_job(site: Site):
 def test_killed_between_the_database_and_slurmdbd_it_is_finished_by_the_next(site: Site):
     before = stored(site)["secrets"]["slurmdbd_password"]
     running = site.start("secrets", "rotate", "slurmdbd_password", str(site.file), "--confirm", site.name)
-    site.wait_for_event(running, event="finish", name="Make slurmdbd's database and user")
+    site.wait_for_event(running, event="finish", name="Create slurmdbd's database and user")
     running.kill(workers=True)
     running.wait()
     assert stored(site)["previous"] == {"slurmdbd_password": before}

@@ -1,4 +1,4 @@
-"""One rack for the set: booted once, applied once, taken down in the end whatever happened."""
+"""One rack for the set: booted once, applied once, always taken down in the end."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _declared() -> dict[str, Any]:
     roles["access"]["users"].append(bob)
     # What the tests break, the nodes' own health checks find as well: they come back soon after the repair.
     roles["health"]["drain"] = {"clean_passes": 1}
-    roles["health"]["probe_seconds"] = 30  # a busy machine is no fault of the node
+    roles["health"]["probe_seconds"] = 30  # a busy host is not the node's fault
     roles["health"]["prolog_seconds"] = 30
     roles["slurm"]["health_check"] = {"interval_seconds": 15}
     # The floor of a machine most of whose CPU is taken by others.
@@ -82,7 +82,7 @@ def first_apply(site: Site) -> FirstApply:
 
 @pytest.fixture
 def rack(site: Site, first_apply: FirstApply, put_right: Callable[[Site], None]) -> Site:
-    """The rack as declared: whatever a test that failed has left behind is repaired first."""
+    """The rack as declared, repaired first if a test failed."""
     put_right(site)
     return site
 

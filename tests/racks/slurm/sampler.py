@@ -3,7 +3,7 @@
     python sampler.py RACK FOLDER OUT
 
 Runs until its standard input is closed. The processes of the nodes are processes of this machine,
-seen from outside; those of the program are told by FOLDER in their environment. Each line of OUT is
+seen from outside; those of the program have FOLDER in their environment. Each line of OUT is
 a JSON list: where ("node" or "here"), command line, environment.
 """
 
@@ -30,7 +30,7 @@ def _read(path: str) -> bytes:
 
 
 def main(rack: str, folder: str, out: Path) -> None:
-    """Sample until there is nobody left to sample for."""
+    """Sample until no program is left to sample for."""
     seen: set[tuple[str, bytes, bytes]] = set()
     skipped: set[str] = set()
     unchanged: Counter[str] = Counter()

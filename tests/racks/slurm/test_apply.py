@@ -114,7 +114,7 @@ def test_only_who_has_changed_gets_a_worker_process(rack: Site):
 
 
 def test_a_clock_that_is_wrong_on_this_machine_changes_nothing(rack: Site):
-    """Watched files are compared on the node alone; a time zone here is nobody's business there."""
+    """restart_on files are compared on the node alone; this host's time zone does not matter there."""
     rack.environment["TZ"] = "Pacific/Kiritimati"
     try:
         for options in ((), ("--full",)):

@@ -1,4 +1,4 @@
-"""What somebody changed by hand: the plan says exactly that, apply undoes it and nothing else."""
+"""Manual changes: the plan shows exactly these, and apply undoes them and nothing else."""
 
 from __future__ import annotations
 
@@ -82,14 +82,14 @@ def test_the_drifts_are_enough():
 
 def test_a_stopped_database_daemon_hides_no_records_and_invents_none(rack: Site, first_apply: FirstApply):
     rack.on("head1", "systemctl stop slurmdbd")
-    started = {("head1", "slurm", "Run slurmdbd with its settings")}
+    started = {("head1", "slurm", "Start slurmdbd with its settings")}
     assert operations(rack.plan(2)) == started
     _repair(rack, first_apply, started)
 
 
 @pytest.mark.proof  # its plan waits for slurmdbd
 def test_records_that_cannot_be_read_are_not_called_unchanged(rack: Site, first_apply: FirstApply):
-    """With another password in the database slurmdbd runs and answers nobody."""
+    """With another password in the database slurmdbd runs but answers no client."""
     rack.on("head1", """mariadb -e "ALTER USER slurm@localhost IDENTIFIED BY 'another'" """)
     plan = rack.plan(2)
     changes = [(change["target"], change["before"], change["after"]) for _, _, change in _changes(plan)]
@@ -97,11 +97,11 @@ def test_records_that_cannot_be_read_are_not_called_unchanged(rack: Site, first_
         ("database user slurm@localhost", "mysql_native_password", "password (sensitive)"),
         ("accounting", "slurmdbd does not answer", "compared once it does"),
     ]
-    _repair(rack, first_apply, {("head1", "mariadb", "Make slurmdbd's database and user")})
+    _repair(rack, first_apply, {("head1", "mariadb", "Create slurmdbd's database and user")})
 
 
 def _repair(rack: Site, first_apply: FirstApply, planned: Operations) -> None:
-    """Apply changes what the plan said, and then every node is what it was after the first apply."""
+    """Apply makes the planned changes, and then every node is as after the first apply."""
     rack.converge()
     assert changed_by(rack.runs()[-1]) == planned
     assert_same(first_apply.baseline, snapshots(rack), touched=False, but=USER_TABLES)
@@ -123,7 +123,7 @@ def _gated(plan: dict[str, Any]) -> set[tuple[str, str]]:
 
 
 def _said(plan: dict[str, Any], drift: Drift) -> str | None:
-    """What the plan says of a drift, where that is not what it should say."""
+    """The plan's lines for a drift, if they are not the expected ones."""
     mine = [
         change
         for node, operation, change in _changes(plan)

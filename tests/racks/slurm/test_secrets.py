@@ -1,4 +1,4 @@
-"""No secret is anywhere but where it belongs, whatever was done before."""
+"""No secret is anywhere but where it belongs, after any of the earlier tests."""
 
 from __future__ import annotations
 
@@ -139,9 +139,9 @@ def test_the_search_finds_what_is_there(rack: Site, secrets: dict[str, str], pat
 def test_no_journal_of_a_node_tells_a_secret(rack: Site, patterns: Path):
     """As text: the journal's own files may be compressed."""
     for node in NODES:
-        told = rack.outputs / f"journal-{node}.txt"
-        told.write_text(rack.on(node, "journalctl -o export --no-pager -q", timeout=480))
-        assert told.stat().st_size > 100_000
+        reported = rack.outputs / f"journal-{node}.txt"
+        reported.write_text(rack.on(node, "journalctl -o export --no-pager -q", timeout=480))
+        assert reported.stat().st_size > 100_000
     assert _grep(patterns, rack.outputs) == []
 
 

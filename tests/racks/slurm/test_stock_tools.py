@@ -33,7 +33,7 @@ def test_a_dry_run_of_pyinfra_itself(rack: Site):
     site_py = f"{rack.cli('path', 'deploys').out.strip()}/site.py"
     rack.on("worker2", "echo Europe/Oslo >/etc/timezone")
     said = _pyinfra(rack, site_py, "--dry")
-    assert _pending(said) == {"base | Name the timezone": "1 (worker2)"}
+    assert _pending(said) == {"base | Write /etc/timezone": "1 (worker2)"}
     assert "-Europe/Oslo" in said
     rack.converge()
 
@@ -51,7 +51,7 @@ def test_groups_and_data_in_pyinfras_inventory(rack: Site):
 
 
 def test_the_checks_under_plain_pytest(rack: Site):
-    """As the plugin's own docstring says, from a place that reaches the nodes."""
+    """As in the plugin's docstring, from a place that reaches the nodes."""
     lab = rack.folder / ".lab"
     config = rack.folder / "ssh_config"
     config.write_text(
@@ -72,8 +72,8 @@ def test_the_checks_under_plain_pytest(rack: Site):
     assert re.search(r"^=+ 2 failed, [2-9]\d passed, ", ran.out, re.MULTILINE), ran
     failed = re.findall(r"^FAILED .*\[ssh://10\.77\.0\.12-(.+?)\]", ran.out, re.MULTILINE)
     assert set(failed) == {
-        "munge: the munge key is readable by munge alone",
-        "time: chronyd runs and starts at boot",
+        "munge: only munge can read the munge key",
+        "time: chronyd is running and enabled at boot",
     }
     ran = rack.tool(*command, "-k", "munge and key and readable", name="pytest", inside=True)
     assert ran.status == 0, ran

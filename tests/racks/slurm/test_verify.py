@@ -1,4 +1,4 @@
-"""Verify passes on what is right, and says UNKNOWN of what it cannot see. More of it: tests/racks/plain."""
+"""Verify passes on what is right, and reports UNKNOWN for what it cannot see. More of it: tests/racks/plain."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ def test_slurmctld_stops_with_its_mount_and_a_private_folder_is_found_out(rack: 
     assert "inactive" in rack.on("head2", "systemctl is-active slurmctld || :")
     assert "refused" in rack.on("head2", "systemctl start slurmctld 2>&1 || echo refused")
     found = verdicts(rack)
-    assert found["head2", "slurmctld's state is on its declared file system"][0] is Status.FAIL
+    assert found["head2", "slurmctld's state is on its declared filesystem"][0] is Status.FAIL
     # Mounted, of the same name, and not the same: nothing but another controller's file shows it.
     rack.on("head2", "mount -t tmpfs shared /shared; install -d -m 700 -o slurm -g slurm /shared/slurmctld")
     status, evidence = verdicts(rack)["head1", "controllers share slurmctld's state"]

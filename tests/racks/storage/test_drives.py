@@ -14,7 +14,7 @@ from tests.racks.storage.conftest import HEAD
 from tests.racks.verified import results
 
 pytestmark = [pytest.mark.lab, pytest.mark.proof]
-WHOLE = "the arrays are whole, of their declared disks"
+WHOLE = "the arrays are complete and use their declared disks"
 NODE = "worker2"
 
 
@@ -87,7 +87,7 @@ def test_a_user_cannot_keep_more_than_the_quota(rack: Site) -> None:
     said = rack.on("worker1", f"runuser -u ada -- sh -c {big!r}")
     assert "quota exceeded" in said.lower(), said
     rack.on("worker1", "runuser -u ada -- sh -c 'cd /shared/home/ada && fallocate -l 100M small && rm small'")
-    # a limit that someone lifted by hand is drift, and a check's failure
+    # a limit lifted by hand is drift, and fails a check
     rack.on(HEAD, "xfs_quota -x -c 'limit -u bhard=0 ada' /srv")
     assert results(rack, None, "--limit", HEAD).get("FAIL")
     assert (HEAD, "home") in {(node, role) for node, role, _ in operations(rack.plan(2))}

@@ -12,13 +12,13 @@ from tests.racks.storage.conftest import HEAD, WORKERS
 from tests.racks.verified import results
 
 pytestmark = [pytest.mark.lab, pytest.mark.proof]
-LEFT = "every mount and export by rackwright is declared"
+LEFT = "every mount and export made by rackwright is declared"
 REMOVE = "Remove undeclared mounts and exports"
 _GONE = "/etc/systemd/system/spare.mount.d/gone.conf"
 
 
 def failed(site: Site, role: str, *nodes: str) -> dict[str, str]:
-    """What verify says of the checks of a role that fail, by check."""
+    """Evidence of a role's failing checks, by check."""
     found = results(site, None, "--role", role, "--limit", ",".join(nodes))
     return {one["check"]: one["evidence"] for one in found.get("FAIL", [])}
 

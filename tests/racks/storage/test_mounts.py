@@ -40,7 +40,7 @@ def all_mounted(site: Site) -> None:
 
 
 def asked_of(site: Site, node: str, path: str) -> str:
-    """What the program with which a plan reads a node says of a path, until it is killed."""
+    """Output about a path of the program with which a plan reads a node, until it is killed."""
     question = b64encode(b"-\n" + pack([{"kind": "path", "path": path, "digest_only": True}])).decode()
     program = quote(one_text(FACT_HELPER))
     script = f"echo {question} | base64 -d | timeout -s KILL 60 python3 -IS -c {program} 2>&1 || :"
@@ -103,7 +103,7 @@ def test_a_server_that_dies_hangs_nothing_and_jobs_go_on_when_it_is_back(rack: S
         planned = rack.cli("plan", str(rack.file), expect=4, timeout=600)
         assert "worker" not in planned.out.partition("unknown:")[2], planned.out
         assert f"{WAITS}/shared/data/counted" in asked_of(rack, "worker1", "/shared/data/counted")
-        # asked again and again, no process piles up
+        # repeated questions do not pile up processes
         results(rack, None, "--role", "nfs_client", "--limit", "worker1")
         left = int(rack.on("worker1", "pgrep -fc 'import errno, json' || :").strip())
         assert left <= len(SHARED), left
@@ -125,7 +125,7 @@ def test_each_fault_of_a_mount_is_named(rack: Site) -> None:
         found = results(rack, None, "--role", "nfs_client", "--limit", node)
         return {status for status, rows in found.items() if (node, "nfs_client", check) in named(rows)}
 
-    # another server's folder at its place
+    # another server's folder in its place
     rack.on(node, "umount /shared/data; mount -t nfs4 10.89.0.10:/srv/home /shared/data")
     assert verdict(MOUNTED) == {"FAIL"}
     plan = rack.plan(2)

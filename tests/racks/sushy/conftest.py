@@ -171,7 +171,7 @@ def operator(tmp_path_factory: pytest.TempPathFactory, private: PrivateSite) -> 
 
 @pytest.fixture(scope="session")
 def agent() -> None:
-    """The image of the agent, built where no one has: the site's network leads to no mirror."""
+    """The image of the agent, built once: the site's network reaches no mirror."""
     agent_image.ensure(print)
 
 

@@ -77,7 +77,7 @@ def rack(site: PrivateSite) -> None:
 
 
 def runs(site: PrivateSite) -> bool:
-    """Whether libvirt has it running, whatever its BMCs report."""
+    """Whether it is running according to libvirt, independent of its BMCs."""
     return site.virsh("domstate", NAME).out.strip() == "running"
 
 

@@ -1,4 +1,4 @@
-"""A site in namespaces of its own: libvirtd with one machine, its BMCs, and the bridges of the two networks between.
+"""A site in separate namespaces: libvirtd with one machine, its BMCs, and the bridges of the two networks between.
 
 The control node is this network namespace, in which a test runs rackwright as an operator would; nothing of the lab
 is used. Ending the first process of the process namespace ends the machine, its BMCs and the networks.
@@ -24,7 +24,7 @@ MACHINE, BMC, IPMI_BMC = "10.87.0.11", "10.88.0.11", "10.88.0.12"
 BOOT_BRIDGE = "boot0"
 _BMC_BRIDGE = "bmc0"
 
-# The package of libvirtd alone has no folders below /var, for which an empty one stands in, nor the account that the
+# The package of libvirtd alone has no folders below /var, which an empty one replaces, nor the account that the
 # one with its services makes, and without which libvirtd does not start (virGetUserID), though nothing runs as it.
 _FIRST_PROCESS = """\
 set -e

@@ -57,7 +57,7 @@ def test_what_it_does_not_know_is_said_and_not_taken_for_health(ipmi: Operator):
     assert "failed at `chassis identify force`" in ipmi.bmc("identify", "on", expect=1).err
 
 
-def test_a_wrong_suite_a_wrong_password_and_silence_are_told_apart(ipmi: Operator):
+def test_a_wrong_suite_a_wrong_password_and_silence_are_distinguished(ipmi: Operator):
     def refused(**bmc: object) -> str:
         with ipmi.declaring(lambda content: content["nodes"][0]["bmc"].update(bmc)):
             return " ".join(ipmi.bmc("power", "status", expect=4).err.split())

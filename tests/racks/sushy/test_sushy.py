@@ -142,7 +142,7 @@ def test_from_its_disk_again_it_is_still_installed(
         warned, refused = (
             operator.bmc("status"),
             operator.install(expect=3),
-        )  # the BMCs' addresses are swapped, say
+        )  # e.g. the BMCs' addresses are swapped
     assert f"the declared MAC {_OTHER_MAC} is none of its ports: {machine.MAC}" in _said(warned)
     assert f"the machine of its BMC has the MACs {machine.MAC}" in _said(refused)
     assert not machine.runs(private)

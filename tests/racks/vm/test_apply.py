@@ -20,7 +20,7 @@ OUT_OF_SCOPE = {
         for node in NODES
     },
     # nothing declared that they could be of
-    ("head1", "slurm", "a job that asks for a GPU is given one"): "no worker is declared to have GPUs",
+    ("head1", "slurm", "a job that requests a GPU gets one"): "no worker has declared GPUs",
 }
 """And the reason of each."""
 

@@ -12,7 +12,7 @@ from tests.unit.roles.fake_host import FakeHost, claimed, judged
 from tests.unit.roles.nfs_sites import nfs, served
 from tests.unit.roles.sites import head, worker
 
-CLAIM = "the daemons of the declared security run"
+CLAIM = "the daemons for the declared security are running"
 
 
 @pytest.mark.parametrize(

@@ -382,8 +382,8 @@ def test_checks_that_need_a_job_wait_until_the_node_is_back(monkeypatch):
     monkeypatch.setattr("rackwright.verify.runner.verify", verify)
     cluster = load_cluster(Path(__file__).resolve().parents[3] / "inventory" / "lab.yaml")
     assert "none of its roles" in str(not_passed(cluster, ["worker1"])["worker1"])
-    assert "slurmd runs" in made
-    assert "jobs have a /tmp of their own" not in made
+    assert "slurmd is running" in made
+    assert "each job has a private /tmp" not in made
     assert "an MPI job spans the workers" not in made
 
 

@@ -168,7 +168,7 @@ def test_no_drift_hides_behind_the_digest(asked, cache, tmp_path, drift):
     asked.apply(_deploy(tmp_path), cache())
     for _ in range(2):
         asked.plan(_deploy(tmp_path), cache())
-    assert asked.told.plans["node1"].evaluated == 0
+    assert asked.reported.plans["node1"].evaluated == 0
     subprocess.run(["sh", "-c", f"cd {shlex.quote(str(tmp_path))} && {drift}"], check=True)
     plan = asked.plan(_deploy(tmp_path), cache())["node1"]
     assert plan.changes or plan.error
@@ -209,11 +209,11 @@ def test_while_applying_answers_are_fetched_up_to_the_next_planned_change(asked,
     (tmp_path / "f12").write_text("drift")
     driver = asked.driver(many, cache())
     driver.plan()
-    assert asked.told.plans["node1"].changes == 2
+    assert asked.reported.plans["node1"].changes == 2
     BATCHES.clear()
     LocalShell.ran_commands = []
     driver.apply(["node1"])
-    assert asked.told.outcomes["node1"].changed == 2
+    assert asked.reported.outcomes["node1"].changed == 2
     assert (len(BATCHES), len(LocalShell.ran_commands)) == (3, 2)  # three stretches, two changes
     assert asked.plan(many, cache())["node1"].changes == 0
 
@@ -249,7 +249,7 @@ def test_a_node_lost_while_its_answers_are_fetched_is_lost_and_not_failed(asked,
     driver.plan()
     cut.set()
     driver.apply(["node1"])
-    outcome = asked.told.outcomes["node1"]
+    outcome = asked.reported.outcomes["node1"]
     assert (outcome.ok, outcome.unreachable) == (False, True)
     assert outcome.error.endswith("cable pulled")
 

@@ -183,7 +183,7 @@ def test_endless_output_is_the_node_s_own_error(fleet) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "sentence"),
+    ("reported", "sentence"),
     [
         ("", ""),
         (
@@ -193,9 +193,9 @@ def test_endless_output_is_the_node_s_own_error(fleet) -> None:
         ("waiting for \x1b[2J" + "x" * 999, " It was waiting for \\x1b[2J" + "x" * 190 + "...."),
     ],
 )
-def test_what_hangs_is_named(fleet, monkeypatch, told: str, sentence: str) -> None:
+def test_what_hangs_is_named(fleet, monkeypatch, reported: str, sentence: str) -> None:
     cluster, cache, *_ = fleet
-    monkeypatch.setattr(fetch, "run", lambda *_, **__: CommandResult("", TIMED_OUT, "", told))
+    monkeypatch.setattr(fetch, "run", lambda *_, **__: CommandResult("", TIMED_OUT, "", reported))
     found = open_node(cluster, cluster.by_name["worker1"], cache)
     assert isinstance(found, NodePlan)
     assert found.unreachable

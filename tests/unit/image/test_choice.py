@@ -52,8 +52,8 @@ def test_a_worker_of_the_lab_gets_accounts_before_the_packages_that_would_make_t
 
     assert ("slurm", "Install Slurm") in names
     for role, account, package in (
-        ("munge", "Make user munge", "Install munge"),
-        ("slurm", "Make user slurm", "Install Slurm"),
+        ("munge", "Create user munge", "Install munge"),
+        ("slurm", "Create user slurm", "Install Slurm"),
     ):
         assert names.index((role, account)) < names.index((role, package))
     assert "mariadb" not in {role for role, _ in names}
@@ -65,7 +65,7 @@ def test_what_differs_from_node_to_node_and_what_runs_is_left_to_the_first_run()
 
     assert "Write /etc/hostname" in choice.left["base"]
     assert "Set apt's proxy" in choice.left["base"]
-    assert "Run slurmd with its settings" in choice.left["slurm"]
+    assert "Start slurmd with its settings" in choice.left["slurm"]
     assert "Write /etc/slurm/slurm.conf" in choice.left["slurm"]
     assert choice.differing == {}
 
@@ -108,10 +108,10 @@ def test_a_locked_driver_brings_its_archive_its_pin_its_kernel_and_its_modules()
     names = [step.name for step in choice.steps if step.role in ("kernel", "nvidia_driver")]
     wanted = (
         "Install the declared kernel and its headers",
-        "Write what GRUB boots, and with which arguments",
+        "Write GRUB's default kernel and arguments",
         "Write the key of the driver's repository",
         "Write the driver's repository",
-        "Keep what the driver needs at its version",
+        "Pin the driver's dependencies",
         "Write the modules' options and keep nouveau out",
         "Install the locked driver",
         "Build the driver's modules",

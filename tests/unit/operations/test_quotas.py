@@ -62,7 +62,7 @@ def test_what_is_set_is_what_is_read_and_nothing_is_left_to_do(shell):
         return differing(UserQuotas().process(shell(UserQuotas().command("/srv")).splitlines()), each, users)
 
     assert set(left()) == {DEFAULT, 2001, 2002, 2009}
-    (script,) = commands(planned(made, head(made)), "Set the quotas of home")
+    (script,) = commands(planned(made, head(made)), "Set the quotas on home")
     shell(script)
     assert left() == {2009: (Limits(), each)}  # was there before, which the plan of an empty node cannot know
     shell("xfs_quota -x -c 'limit -u bsoft=0 bhard=104857600k isoft=0 ihard=1000000 2009' /srv")
@@ -72,7 +72,7 @@ def test_what_is_set_is_what_is_read_and_nothing_is_left_to_do(shell):
 def test_nothing_is_set_where_nothing_is_mounted(shell, tmp_path):
     made = home_site(homes(quota=QUOTA), makes=XFS)
     (tmp_path / "mountpoint").write_text("#!/bin/sh\nexit 1\n")
-    (script,) = commands(planned(made, head(made)), "Set the quotas of home")
+    (script,) = commands(planned(made, head(made)), "Set the quotas on home")
     with pytest.raises(subprocess.CalledProcessError):
         shell(script)
     assert not Path(tmp_path / "limits").exists()

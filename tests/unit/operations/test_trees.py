@@ -148,7 +148,7 @@ def test_a_check_in_one_execution_sees_it(one, target, tmp_path, drift):
 
     def plan():
         batches.clear()
-        one.told.plans.clear()
+        one.reported.plans.clear()
         return one.plan(_deploy(target), ClassCache(tmp_path / "cache", "class", "k"))["node1"]
 
     one.ask = ask

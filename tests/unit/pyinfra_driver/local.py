@@ -72,17 +72,17 @@ class LocalRun:
         self._deploy = folder / "deploy_under_test.py"
         self._connector = connector
         self.ask: Ask | None = None
-        self.told = Told()
+        self.reported = Told()
         LocalShell.ran_commands = []
         LocalShell.before = None
 
     def driver(self, text: str, cache: ClassCache | None = None) -> Driver:
-        """A driver for a deploy's text; what it reports is in `told`.
+        """A driver for a deploy's text; what it reports is in `reported`.
 
         As in a worker, nodes that are as they were when last in sync never get to the driver.
         """
         self._deploy.write_text(text)
-        self.told = Told()
+        self.reported = Told()
         opened: dict[str, Opened] = {}
         for node in self._cluster.nodes:
             if self.ask is None or cache is None:
@@ -91,23 +91,25 @@ class LocalRun:
             try:
                 answers, same = prefetch(self.ask, cache, node.name)
             except Refused as refused:
-                self.told.planned(NodePlan(node.name, error=str(refused), executions=1))
+                self.reported.planned(NodePlan(node.name, error=str(refused), executions=1))
                 continue
             if same:
-                self.told.planned(NodePlan(node.name, executions=answers.executions))
+                self.reported.planned(NodePlan(node.name, executions=answers.executions))
             else:
                 opened[node.name] = Opened(None, answers)
         sites = [Site(self._cluster, node) for node in self._cluster.nodes if node.name in opened]
-        return Driver(sites, self._deploy, self.told, connector=self._connector, cache=cache, opened=opened)
+        return Driver(
+            sites, self._deploy, self.reported, connector=self._connector, cache=cache, opened=opened
+        )
 
     def plan(self, text: str, cache: ClassCache | None = None) -> dict[str, NodePlan]:
         """Plan on every host."""
         self.driver(text, cache).plan()
-        return self.told.plans
+        return self.reported.plans
 
     def apply(self, text: str, cache: ClassCache | None = None) -> dict[str, NodeOutcome]:
         """Plan and apply on every host."""
         driver = self.driver(text, cache)
         driver.plan()
-        driver.apply([name for name, plan in self.told.plans.items() if plan.evaluated])
-        return self.told.outcomes
+        driver.apply([name for name, plan in self.reported.plans.items() if plan.evaluated])
+        return self.reported.outcomes

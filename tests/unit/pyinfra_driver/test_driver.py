@@ -53,7 +53,7 @@ def test_p1_a_node_lost_between_operations_is_its_own_affair(run, tmp_path, prob
     driver.plan()
     LocalShell.before = lose_worker1
     driver.apply(["head1", "worker1", "worker2"])
-    outcomes = run.told.outcomes
+    outcomes = run.reported.outcomes
     assert outcomes["head1"].ok
     assert outcomes["worker2"].ok
     assert not outcomes["worker1"].ok

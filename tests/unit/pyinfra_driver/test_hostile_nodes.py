@@ -96,16 +96,16 @@ def _planned_and_applied(folder: Path, said: Callable[[str], CommandResult]) -> 
     run = _run(folder, said)
     driver = run.driver(DEPLOY.replace("BELOW", str(folder)))
     driver.plan()
-    assert sorted(run.told.plans) == ["head1", HOSTILE]
-    honest = run.told.plans["head1"]
+    assert sorted(run.reported.plans) == ["head1", HOSTILE]
+    honest = run.reported.plans["head1"]
     assert (honest.error, "Write" in [one.name for one in honest.operations]) == (None, True)
-    NodeDocument.model_validate_json(json.dumps(run.told.plans[HOSTILE].to_json()))
-    driver.apply([name for name, plan in run.told.plans.items() if plan.error is None])
-    assert run.told.outcomes["head1"].ok, run.told.outcomes["head1"].error
+    NodeDocument.model_validate_json(json.dumps(run.reported.plans[HOSTILE].to_json()))
+    driver.apply([name for name, plan in run.reported.plans.items() if plan.error is None])
+    assert run.reported.outcomes["head1"].ok, run.reported.outcomes["head1"].error
     assert (folder / "head1" / "a").read_text() == "a\n"
-    _is_sound(run.told.plans[HOSTILE])
-    if HOSTILE in run.told.outcomes:
-        _is_sound(run.told.outcomes[HOSTILE])
+    _is_sound(run.reported.plans[HOSTILE])
+    if HOSTILE in run.reported.outcomes:
+        _is_sound(run.reported.outcomes[HOSTILE])
     return run
 
 
@@ -147,12 +147,12 @@ def _alone(folder: Path, case: tuple[str, str, int]) -> None:
     run = LocalRun(make_cluster(make_node(HOSTILE, 21)), folder, HostileShell)
     driver = run.driver(DEPLOY.replace("BELOW", "/nowhere"))
     driver.plan()
-    plan = run.told.plans[HOSTILE]
+    plan = run.reported.plans[HOSTILE]
     _is_sound(plan)
     NodeDocument.model_validate_json(json.dumps(plan.to_json()))
     if plan.error is None:
         driver.apply([HOSTILE])
-        _is_sound(run.told.outcomes[HOSTILE])
+        _is_sound(run.reported.outcomes[HOSTILE])
 
 
 @settings(few, max_examples=100)
@@ -174,7 +174,7 @@ def test_whatever_a_node_prints_has_a_plan_and_an_outcome_ten_thousand_times(
 
 def test_an_answer_that_a_fact_cannot_read_names_the_fact(tmp_path: Path) -> None:
     run = _planned_and_applied(tmp_path, _saying("file|644|root\x1b[2J"))
-    error = run.told.plans[HOSTILE].error or ""
+    error = run.reported.plans[HOSTILE].error or ""
     assert error.startswith(
         "its answer was refused: ValueError: not enough values to unpack (expected 5, got 3)"
     )
@@ -184,7 +184,7 @@ def test_an_answer_that_a_fact_cannot_read_names_the_fact(tmp_path: Path) -> Non
 def test_more_lines_than_pyinfra_could_hold_are_refused(tmp_path: Path) -> None:
     for end in ("\n", "\r", "\u2028"):
         run = _planned_and_applied(tmp_path, _saying(end * (LINES_MAX + 1)))
-        assert run.told.plans[HOSTILE].error == "its answer was refused: it has more than 200000 lines"
+        assert run.reported.plans[HOSTILE].error == "its answer was refused: it has more than 200000 lines"
 
 
 def test_of_a_failed_command_pyinfra_gets_the_end(tmp_path: Path) -> None:
@@ -200,7 +200,7 @@ def test_of_a_failed_command_pyinfra_gets_the_end(tmp_path: Path) -> None:
             lambda answer: lengths.append(len(answer.stdout) + len(answer.stderr)) or output(answer),
         )
         run = _planned_and_applied(tmp_path, _saying("x" * (1 << 20), "y\n" * (1 << 20) + "the end", 1))
-    assert "    the end" in (run.told.plans[HOSTILE].error or "")
+    assert "    the end" in (run.reported.plans[HOSTILE].error or "")
     assert max(lengths) <= 2 * 100 * 1001
 
 
@@ -225,7 +225,7 @@ def test_garbage_in_the_middle_of_an_apply_is_that_node_s_own_failure(tmp_path: 
     host.connector.answers = Answers(ask)
     driver.plan()
     driver.apply(["node1"])
-    outcome = run.told.outcomes["node1"]
+    outcome = run.reported.outcomes["node1"]
     assert len(asked) == 1
     assert (outcome.ok, outcome.unreachable) == (False, False)
     assert (

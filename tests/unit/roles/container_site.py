@@ -39,7 +39,7 @@ def sentences(cluster: Cluster, role: str, node: str = "gpu1") -> list[tuple[str
 
 
 def never_passes(role: str, checks: tuple[Check, ...], cluster: Cluster, node: Node) -> None:
-    """With no tool at all, and with tools that say nothing, no check passes; without tools all are UNKNOWN."""
+    """With no tool at all, and with silent tools, no check passes; without tools all are UNKNOWN."""
     names = claimed(role, checks, node)
     assert names
     for name in names:

@@ -34,7 +34,7 @@ BQ==
 -----END PGP PUBLIC KEY BLOCK-----
 """
 FINGERPRINT = "334AD4F08C6D7F17DC8C81C598923F4F2F0941C6"
-"""As `gpg --show-keys` tells it (GnuPG 2.2.40)."""
+"""As `gpg --show-keys` prints it (GnuPG 2.2.40)."""
 
 
 def debian(
@@ -71,7 +71,7 @@ def write_lock(cluster: Cluster, lock: Lock, edit: tuple[str, str] | None = None
 
 
 def bad_pair(folder: Path, options: dict[str, RoleOptions]) -> Cluster:
-    """Debian 13's own driver and kernel, which do not build together: a lock that somebody wrote by hand."""
+    """Debian 13's own driver and kernel, which do not build together: a lock written by hand."""
     good = debian(folder, options)
     group = solve(good, shipped_tables(), Index()).lock.groups[0]
     release, kernel, revision = "6.12.107+deb13-amd64", "6.12.107-1", "550.163.01-2"

@@ -25,8 +25,8 @@ def unit(
     name: str, active: str = "active", state: str = "enabled", load: str = "loaded"
 ) -> dict[str, Answer]:
     """systemd's answer about a unit: ActiveState, UnitFileState, LoadState."""
-    told = f"LoadState={load}\nActiveState={active}\nUnitFileState={state}\nNeedDaemonReload=no\n"
-    return {asked(Unit().command(name)): told}
+    reported = f"LoadState={load}\nActiveState={active}\nUnitFileState={state}\nNeedDaemonReload=no\n"
+    return {asked(Unit().command(name)): reported}
 
 
 def file(
@@ -43,10 +43,10 @@ def file(
     if content is None:
         return {digest: "absent\n"} if digest_only else {digest: "absent\n", whole: "absent\n"}
     raw = content.encode() if isinstance(content, str) else content
-    told = f"file|{mode}|{owner}|{group}|{len(raw)}\n{hashlib.sha256(raw).hexdigest()}  -\n"
+    reported = f"file|{mode}|{owner}|{group}|{len(raw)}\n{hashlib.sha256(raw).hexdigest()}  -\n"
     if digest_only:
-        return {digest: told}
-    return {digest: told, whole: told + base64.encodebytes(raw).decode()}
+        return {digest: reported}
+    return {digest: reported, whole: reported + base64.encodebytes(raw).decode()}
 
 
 def tree(folder: str, lines: Sequence[str]) -> dict[str, Answer]:
@@ -61,8 +61,8 @@ def files(texts: Mapping[str, str | None]) -> dict[str, Answer]:
 
 def link(path: str, target: str) -> dict[str, Answer]:
     """A symbolic link."""
-    told = f"link|777|root|root|{len(target)}\n{target}\n"
-    return {asked(AtPath().command(path, digest_only=only)): told for only in (True, False)}
+    reported = f"link|777|root|root|{len(target)}\n{target}\n"
+    return {asked(AtPath().command(path, digest_only=only)): reported for only in (True, False)}
 
 
 def answer(read: str, printed: str) -> dict[str, Answer]:
@@ -96,6 +96,6 @@ def group(name: str, gid: int) -> dict[str, Answer]:
 def installed(family: OsFamily, names: Sequence[str], *, missing: Sequence[str] = ()) -> dict[str, Answer]:
     """The answer of the package tool about `names`: installed at version 1, but for those missing."""
     of_itself = {"dpkg": "dpkg\t1.22.21\n", "rpm": "rpm-4.16\n"}[family.query_owner]
-    told = "".join(f"have {name} 1 ii\n" for name in names if name not in missing)
+    reported = "".join(f"have {name} 1 ii\n" for name in names if name not in missing)
     question = asked(Packages().command(family.name, tuple(names)))
-    return {family.query_self: of_itself, question: told}
+    return {family.query_self: of_itself, question: reported}

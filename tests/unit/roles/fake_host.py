@@ -1,4 +1,4 @@
-"""A node that exists on paper: it answers commands as it was told to, and knows no others."""
+"""A simulated node: it answers scripted commands and no others."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Answer = str | tuple[int, str, str]
 
 @dataclass
 class FakeHost:
-    """A scripted testinfra host: command -> answer; a command it was not told is not found (127).
+    """A scripted testinfra host: command -> answer; a command without an answer is not found (127).
 
     `always` answers every command the script does not have: a node on which everything prints
     rubbish, or nothing.
@@ -68,7 +68,7 @@ def judged(
 ) -> CheckResult:
     """The result of one check of a node, judged as `rackwright verify` judges it, without waiting.
 
-    One host stands for all nodes, unless they are told apart by name.
+    One host stands for all nodes, unless hosts are given by name.
     """
     check = next(check for check in checks if check.name == name)
     planned = PlannedCheck(role, replace(check, settle_seconds=0), node, node.options[role], 0)
@@ -98,7 +98,7 @@ class _Kept:
 
 
 def planned(cluster: Cluster, node: Node, connector: type[EmptyNode] = EmptyNode) -> NodePlan:
-    """What deploys/site.py would do to this node if nothing were on it yet, or what `connector` says."""
+    """What deploys/site.py would do to this node if nothing were on it yet, or what `connector` reports."""
     kept = _Kept()
     Driver([Site(cluster, node, offline=True)], SITE, kept, connector=connector).plan()
     return kept.plans[0]

@@ -39,7 +39,7 @@ def scratch_site(
     without: tuple[str, ...] = (),
     **options: RoleOptions,
 ) -> Cluster:
-    """Roles by name run where they apply; `without`: workers that have no such filesystem."""
+    """Roles by name run where they apply; `without`: workers without such a filesystem."""
     given = {"slurm": SLURM, **options}
     nodes = [make_node("head1", 10, NodeRole.HEAD, platform=Platform.VM, options=given)]
     for number in (1, 2):

@@ -22,7 +22,7 @@ STACK = GpuStack(source="mirror", package_index=("Packages",), cuda="none", nccl
 
 
 def worker(name: str, number: int, sku: str, **changes: Any) -> Node:
-    """A worker of a SKU of the catalogue, bare metal with Debian 13 unless said otherwise."""
+    """A worker of a SKU of the catalogue, bare metal with Debian 13 by default."""
     settings: dict[str, Any] = {
         "sku": catalogue()[sku],
         "platform": "bare-metal",

@@ -13,10 +13,12 @@ from tests.unit.roles.fake_host import Answer
 def installed(
     versions: dict[str, str], held: bool = True, asked: tuple[str, ...] | None = None
 ) -> dict[str, Answer]:
-    """The packages' state as dpkg tells it; `asked`: names, some of them not there."""
+    """The packages' state as dpkg prints it; `asked`: names, some of them missing."""
     question = str(Packages().command("debian", tuple(sorted(asked or versions))))
-    told = "".join(f"have {name} {version} {'hi' if held else 'ii'}\n" for name, version in versions.items())
-    return {"dpkg-query -W dpkg": "dpkg\t1.22.21\n", f"sh -c {shlex.quote(question)}": told}
+    reported = "".join(
+        f"have {name} {version} {'hi' if held else 'ii'}\n" for name, version in versions.items()
+    )
+    return {"dpkg-query -W dpkg": "dpkg\t1.22.21\n", f"sh -c {shlex.quote(question)}": reported}
 
 
 def xml(sku: str, *edits: tuple[str, str], mig: tuple[str, ...] = ()) -> dict[str, Answer]:

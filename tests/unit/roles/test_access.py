@@ -32,13 +32,13 @@ USER = {"name": "ada", "uid": 3000}
         (
             {"users": [{"name": "Ada", "uid": 3000}]},
             (
-                "'Ada' is not a user name: it starts with a lower-case letter or underscore and goes on with "
+                "'Ada' is not a user name: it starts with a lower-case letter or underscore and continues with "
                 "lower-case letters, digits, '_' or '-', 31 characters at most."
             ),
         ),
         (
             {"users": [{"name": "root", "uid": 3000}]},
-            "root is not an admin user: it never logs in; give a person `sudo: true`.",
+            "root is not an admin user: it cannot log in; declare a user with `sudo: true`.",
         ),
         ({"users": [{"name": "ada", "uid": 0}]}, "Input should be greater than or equal to 1000"),
         ({"users": [{"name": "ada"}]}, "Field required"),
@@ -160,7 +160,7 @@ def test_known_hosts_reads_plain_and_hashed_names_and_leaves_out_revoked_keys():
     assert [key.kind for key in known.keys("10.9.0.10")] == ["ssh-ed25519"]
     assert [key.kind for key in known.keys("10.9.0.11")] == ["ecdsa-sha2-nistp256"]  # the other is revoked
     assert [key.key[-8:] for key in known.keys("10.9.0.12")] == ["KOYLRi3Y"]  # stands there hashed
-    assert known.keys("gpu1.test.example") == ()  # @cert-authority is no key of a host
+    assert known.keys("gpu1.test.example") == ()  # @cert-authority is not a host key
     assert known.keys("10.9.0.99") == ()
 
 
@@ -192,7 +192,7 @@ def test_with_another_port_names_are_known_both_ways():
     assert known_hosts.without_key(cluster) == ("head1", "gpu1", "gpu2")  # the file knows port 22 only
 
 
-def test_a_missing_host_key_is_named_and_stops_nobody(tmp_path):
+def test_a_missing_host_key_is_named_and_stops_nothing(tmp_path):
     cluster = access_site(ssh=Ssh(user="admin", known_hosts=tmp_path / "none"))
     assert known_hosts.ssh_known_hosts(cluster) == expected("access/known_hosts-unknown")
 
@@ -226,7 +226,7 @@ def test_the_other_whole_files():
     assert known_hosts.shosts_equiv(cluster, worker(cluster)) == expected("access/shosts.equiv")
 
 
-def test_nobody_is_let_in_by_a_node_that_is_easier_to_break_into():
+def test_no_user_gets_in_from_a_node_that_is_easier_to_break_into():
     """(target, source): whether the target takes host-based logins from the source."""
     made = {
         name: worker(access_site()).model_copy(
@@ -273,40 +273,40 @@ def _access(plan):
 
 NAMES = [
     "Install ssh and sudo",
-    "Make the folder of declared keys",
-    "Make group hpc",
-    "Make group ada",
-    "Make group adm",
-    "Make user ada",
-    "Open the account of ada",
+    "Create the folder for declared keys",
+    "Create group hpc",
+    "Create group ada",
+    "Create group adm",
+    "Create user ada",
+    "Unlock the account of ada",
     "Write the keys of ada",
-    "Make group bob",
-    "Make user bob",
-    "Open the account of bob",
+    "Create group bob",
+    "Create user bob",
+    "Unlock the account of bob",
     "Write the keys of bob",
     "Lock the account of eve",
-    "Write the sudo rights",
+    "Write the sudo rules",
     "Write every node's host keys",
-    "Name the trusted nodes",
-    "Write the client's settings",
+    "Write /etc/ssh/shosts.equiv",
+    "Write the ssh client settings",
 ]
 
 
 def test_what_ubuntu_gets():
     cluster = access_site(os=os_release("ubuntu-22.04"))
     plan = planned(cluster, worker(cluster))
-    assert _access(plan) == [*NAMES, "Write sshd's settings", "Run sshd with its settings"]
-    assert commands(plan, "Make group hpc") == ("groupadd --gid 4000 hpc",)
-    assert commands(plan, "Make group adm") == ("groupadd --system adm",)
-    (make,) = commands(plan, "Make user ada")
+    assert _access(plan) == [*NAMES, "Write sshd's settings", "Start sshd with its settings"]
+    assert commands(plan, "Create group hpc") == ("groupadd --gid 4000 hpc",)
+    assert commands(plan, "Create group adm") == ("groupadd --system adm",)
+    (make,) = commands(plan, "Create user ada")
     assert make == (
         "useradd --uid 3000 --gid ada --groups hpc,adm --shell /bin/bash --home-dir /home/ada "
         "--create-home ada"
     )
-    assert commands(plan, "Open the account of bob") == ("usermod --expiredate '' bob",)
+    assert commands(plan, "Unlock the account of bob") == ("usermod --expiredate '' bob",)
     assert commands(plan, "Lock the account of eve") == ("usermod --lock --expiredate 1 eve",)
-    assert any("ssh.service" in command for command in commands(plan, "Run sshd with its settings"))
-    (write,) = commands(plan, "Write the sudo rights")
+    assert any("ssh.service" in command for command in commands(plan, "Start sshd with its settings"))
+    (write,) = commands(plan, "Write the sudo rules")
     assert 'visudo -cqf "$t"' in write
     assert 'chmod 440 "$t"' in write
     (write,) = commands(plan, "Write sshd's settings")
@@ -318,12 +318,12 @@ def test_what_el9_gets():
     plan = planned(cluster, worker(cluster))
     assert _access(plan) == [
         *NAMES,
-        "Let SELinux pass ssh-keysign",
+        "Allow ssh-keysign in SELinux",
         "Write sshd's settings",
-        "Run sshd with its settings",
+        "Start sshd with its settings",
     ]
-    assert commands(plan, "Let SELinux pass ssh-keysign") == ("setsebool -P ssh_keysign on",)
-    assert any("sshd.service" in command for command in commands(plan, "Run sshd with its settings"))
+    assert commands(plan, "Allow ssh-keysign in SELinux") == ("setsebool -P ssh_keysign on",)
+    assert any("sshd.service" in command for command in commands(plan, "Start sshd with its settings"))
     (install,) = commands(plan, "Install ssh and sudo")
     assert "install openssh-clients openssh-server sudo" in install
 
@@ -332,5 +332,5 @@ def test_without_node_to_node_nothing_is_trusted():
     options = AccessOptions(node_to_node=False)
     cluster = access_site(options)
     names = _access(planned(cluster, worker(cluster)))
-    assert "Name the trusted nodes" not in names
-    assert "Write the client's settings" not in names
+    assert "Write /etc/ssh/shosts.equiv" not in names
+    assert "Write the ssh client settings" not in names

@@ -97,16 +97,16 @@ HEALTHY = {
     **file("/etc/ssh/shosts.equiv", expected("access/shosts.equiv")),
 }
 
-METHODS = "the running sshd offers what is declared and nothing else"
-RUNS = "sshd runs and starts at boot"
+METHODS = "the running sshd offers only the declared login methods"
+RUNS = "sshd is running and enabled at boot"
 USERS = "admin users exist as declared"
 RIGHTS = "sudo rights are exactly those declared"
 NODE_TO_NODE = "users log in from node to node without prompts"
 PRIVILEGED = "users who may become root do not log in from node to node without a key"
-NO_WAY_UP = "heads refuse users of this node without a key"
+NO_WAY_UP = "heads refuse host-based logins from this node"
 SET_TO_REFUSE = "sshd refuses host-based logins of users who may become root"
 WEAK = "sshd offers no weak algorithm"
-PRIVATE_KEYS = "sshd's private keys can be read by root alone"
+PRIVATE_KEYS = "only root can read sshd's private keys"
 REMOVED = "removed users are locked out"
 
 
@@ -118,32 +118,32 @@ def _set(key, value):
 
 FAILURES = [
     (
-        "sshd is set to refuse root",
+        "sshd is configured to refuse root",
         _set("permitrootlogin", "prohibit-password"),
         "PermitRootLogin is prohibit-password, not no",
     ),
     (
-        "sshd is set to refuse passwords",
+        "sshd is configured to refuse passwords",
         _set("passwordauthentication", "yes"),
         "PasswordAuthentication is yes, not no",
     ),
     (
-        "sshd is set to refuse empty passwords",
+        "sshd is configured to refuse empty passwords",
         _set("permitemptypasswords", "yes"),
         "PermitEmptyPasswords is yes, not no",
     ),
     (
-        "sshd is set to refuse keyboard-interactive",
+        "sshd is configured to refuse keyboard-interactive logins",
         _set("kbdinteractiveauthentication", "yes"),
         "KbdInteractiveAuthentication is yes, not no",
     ),
-    ("sshd is set not to forward X11", _set("x11forwarding", "yes"), "X11Forwarding is yes, not no"),
+    ("sshd is configured not to forward X11", _set("x11forwarding", "yes"), "X11Forwarding is yes, not no"),
     (
-        "sshd takes many logins at once",
+        "sshd accepts many logins at once",
         _set("maxstartups", "10:30:100"),
         "MaxStartups is 10:30:100, not 1000:30:2000",
     ),
-    ("sshd takes many logins at once", _set("maxsessions", "10"), "MaxSessions is 10, not 64"),
+    ("sshd accepts many logins at once", _set("maxsessions", "10"), "MaxSessions is 10, not 64"),
     (
         METHODS,
         {ASK_METHODS: (255, "", "x: Permission denied (publickey,password,hostbased).\n")},
@@ -186,11 +186,11 @@ FAILURES = [
     (REMOVED, {"getent shadow eve": "eve:!:20777:0:99999:7:::\n"}, "the account of eve is not locked"),
     (REMOVED, file("/etc/ssh/authorized_keys.d/eve", BOBS_KEY), "the keys of eve are still there"),
     (
-        "sudo's files are valid",
+        "sudo's configuration is valid",
         {"visudo -c": (1, "", "/etc/sudoers.d/x:1:5: syntax error\n")},
         "visudo reports an error: /etc/sudoers.d/x:1:5: syntax error",
     ),
-    (RIGHTS, {"env LC_ALL=C sudo -l -U bob": SUDO_ADA}, "bob may become root, and is declared without sudo"),
+    (RIGHTS, {"env LC_ALL=C sudo -l -U bob": SUDO_ADA}, "bob may become root, but is declared without sudo"),
     (
         RIGHTS,
         {"env LC_ALL=C sudo -l -U admin": "User admin is not allowed to run sudo on gpu1.\n"},
@@ -219,36 +219,36 @@ FAILURES = [
         {_login("nobody", "10.9.0.12"): (255, "", "Host key verification failed.\n")},
         "nobody cannot log in to 10.9.0.12 without a prompt: Host key verification failed.",
     ),
-    (NODE_TO_NODE, {_login("nobody", "gpu2"): "gpu1\n"}, "nobody asked for gpu2 and reached gpu1"),
+    (NODE_TO_NODE, {_login("nobody", "gpu2"): "gpu1\n"}, "nobody logged in to gpu2 but reached gpu1"),
     (
         PRIVILEGED,
         {_login("root", "gpu2"): "gpu2\n"},
-        "root logs in to gpu2 because root of this node vouches for the user",
+        "root logs in to gpu2 by a host-based login from this node",
     ),
     (
         PRIVILEGED,
         {_login("admin", "head1"): "head1\n"},
-        "admin logs in to head1 because root of this node vouches for the user",
+        "admin logs in to head1 by a host-based login from this node",
     ),
     (
         NO_WAY_UP,
         {_login("nobody", "head1"): NO_SHELL},
-        "nobody logs in to head1 because root of this node vouches for the user",
+        "nobody logs in to head1 by a host-based login from this node",
     ),
     (
         NO_WAY_UP,
         {_login("nobody", "head1"): (255, "", "Connection closed by 10.9.0.10 port 22\n")},
-        "nobody logs in to head1 because root of this node vouches for the user",
+        "nobody logs in to head1 by a host-based login from this node",
     ),
     (
         SET_TO_REFUSE,
         {_asked_for("admin"): SSHD},
-        "sshd lets admin in by the word of another node's root, and admin may become root here",
+        "sshd accepts host-based logins of admin, who may become root here: root of another node could log in as admin",
     ),
     (
         SET_TO_REFUSE,
         {_asked_for("cy"): SSHD},  # a member of the group sudo whom the cluster file does not name
-        "sshd lets cy in by the word of another node's root, and cy may become root here",
+        "sshd accepts host-based logins of cy, who may become root here: root of another node could log in as cy",
     ),
     (
         WEAK,
@@ -264,10 +264,10 @@ FAILURES = [
     (
         PRIVATE_KEYS,
         file(HOST_KEYS[1], "", "644"),
-        f"{HOST_KEYS[1]} is a file with 644 root:root, not a file that root alone can read (600 root:root)",
+        f"{HOST_KEYS[1]} is a file with 644 root:root, not a file that only root can read (600 root:root)",
     ),
     (
-        "nodes whose users log in without a key are as declared",
+        "nodes trusted for host-based logins are as declared",
         file("/etc/ssh/shosts.equiv", expected("access/shosts.equiv") + "evil1\n"),
         "/etc/ssh/shosts.equiv is not as declared: evil1",
     ),
@@ -306,7 +306,7 @@ def test_unreadable_answers_never_pass(name, answer):
 
 
 @pytest.mark.parametrize(
-    "said",
+    "printed",
     [
         "kex_exchange_identification: Connection closed by remote host\nConnection closed by 10.9.0.12 port 22",
         "connect to host gpu2 port 22: Connection refused",
@@ -314,11 +314,11 @@ def test_unreadable_answers_never_pass(name, answer):
     ],
 )
 @pytest.mark.parametrize("name", [NODE_TO_NODE, PRIVILEGED, NO_WAY_UP])
-def test_a_neighbour_that_is_down_is_unknown_and_not_this_nodes_fault(name, said):
-    down = {line: (255, "", f"ssh: {said}\n") for line in HEALTHY if "runuser" in line}
+def test_a_neighbour_that_is_down_is_unknown_and_not_this_nodes_fault(name, printed):
+    down = {line: (255, "", f"ssh: {printed}\n") for line in HEALTHY if "runuser" in line}
     result = judged("access", CHECKS, name, CLUSTER, worker(CLUSTER), FakeHost({**HEALTHY, **down}))
     assert result.status == "UNKNOWN"
-    assert said.splitlines()[-1] in result.evidence
+    assert printed.splitlines()[-1] in result.evidence
 
 
 def test_a_login_stopped_by_a_host_key_proves_nothing():
@@ -330,7 +330,10 @@ def test_a_login_stopped_by_a_host_key_proves_nothing():
 def test_a_login_that_needs_a_job_was_accepted_by_sshd():
     closed = dict.fromkeys(LOGINS, (255, "", "Connection closed by 10.9.0.12 port 22\n"))
     result = judged("access", CHECKS, NODE_TO_NODE, CLUSTER, worker(CLUSTER), FakeHost({**HEALTHY, **closed}))
-    assert (result.status, result.evidence) == ("PASS", "gpu2 takes nobody by name, full name and address")
+    assert (result.status, result.evidence) == (
+        "PASS",
+        "gpu2 accepts nobody by short name, full name and address",
+    )
 
 
 def test_a_head_is_not_asked_for_a_way_up():
@@ -344,7 +347,7 @@ def test_a_host_key_that_does_not_exist_is_not_readable():
     )
 
 
-def test_a_host_key_nobody_declared_is_a_failure(tmp_path):
+def test_an_undeclared_host_key_is_a_failure(tmp_path):
     cluster = access_site(ssh=Ssh(user="admin", known_hosts=tmp_path / "none"))
     text = known_hosts.ssh_known_hosts(cluster)
     host = FakeHost({**HEALTHY, **file("/etc/ssh/ssh_known_hosts", text)})

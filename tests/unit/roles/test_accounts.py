@@ -82,11 +82,11 @@ def test_sssd_conf_for_everyone_without_keys():
 def test_sshd_s_settings_and_sudo_rights():
     cluster = made()
     assert texts.sshd_conf(cluster, worker(cluster), OPTIONS) == (
-        "# Written by rackwright. The node's own users log in without a question to the directory.\n"
+        "# Written by rackwright. Local users log in without a lookup in the directory.\n"
         "Match User *,!root,!admin,!rackwright-drift,!ada\n"
         "    AuthorizedKeysCommand /usr/libexec/rackwright/directory-keys\n"
         "    AuthorizedKeysCommandUser nobody\n"
-        "# They become root, so the root of another node must not log in as one of them: not by its word, and not with "
+        "# They may become root, so root of another node must not log in as one of them: neither host-based nor with "
         "a key that\n# it wrote into a shared home.\n"
         "Match User *,!root,!admin,!rackwright-drift,!ada Group ops\n"
         "    HostbasedAuthentication no\n"
@@ -137,16 +137,20 @@ def test_it_is_planned_on_every_release(os, make_home):
         "Mask sssd-pam.socket",
         "Mask sssd-pam-priv.socket",
         "Mask sssd-ssh.socket",
-        "Drop cached entries of another directory",
-        "Run SSSD with its settings",
-        *(["Install what makes homes", "Run what makes homes"] if make_home and not apt else []),
-        *(["Write the PAM profile that makes homes"] if make_home and apt else []),
-        "Let PAM ask SSSD",
-        *(["Look users up in files, then in the directory"] if apt else []),
-        "Make /usr/libexec/rackwright",
-        "Write the program that asks the directory for keys",
-        "Write sshd's settings for users of the directory",
-        "Write the directory's sudo rights",
+        "Clear entries cached from another directory",
+        "Start SSSD with its settings",
+        *(
+            ["Install the service that creates homes", "Start the service that creates homes"]
+            if make_home and not apt
+            else []
+        ),
+        *(["Write the PAM profile that creates homes"] if make_home and apt else []),
+        "Add SSSD to PAM",
+        *(["Look up users in files, then in the directory"] if apt else []),
+        "Create /usr/libexec/rackwright",
+        "Write the program that looks up keys in the directory",
+        "Write the sshd settings for directory users",
+        "Write the sudo rules for directory groups",
     ]
     written = content(plan, texts.CONF) or ""
     assert "ldap_uri = ldaps://ldap1.example.com, ldaps://ldap2.example.com:1636\n" in written

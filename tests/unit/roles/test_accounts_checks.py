@@ -151,7 +151,7 @@ CASES = [
         "FAIL",
         "/etc/sssd/conf.d/a.conf changes SSSD's settings but is not declared",
     ),
-    (SETTINGS, {SNIPPETS: (1, "", "find: no such folder")}, "UNKNOWN", None),
+    (SETTINGS, {SNIPPETS: (1, "", "find: missing folder")}, "UNKNOWN", None),
     (ORDER, {}, "PASS", "users and groups: files, then sss"),
     (
         ORDER,
@@ -401,8 +401,8 @@ def test_the_program_names_what_is_wrong(tmp_path, authority):
     with serving(tmp_path, REFUSES) as port:
         assert ask(tmp_path, f"ldap|localhost|{port}") == ["fail it refuses StartTLS"]
     with serving(tmp_path) as port:
-        (said,) = ask(tmp_path, f"ldaps|127.0.0.1|{port}")
-    assert said.startswith("fail its certificate is refused: IP address mismatch")
+        (shown,) = ask(tmp_path, f"ldaps|127.0.0.1|{port}")
+    assert shown.startswith("fail its certificate is refused: IP address mismatch")
     with serving(tmp_path, silent=True) as port:
         assert ask(tmp_path, f"ldaps|localhost|{port}", seconds="1") == ["fail no answer within 1 s"]
     closed = socket.create_server(("127.0.0.1", 0))
@@ -421,5 +421,5 @@ def test_the_program_trusts_the_declared_ca_alone(tmp_path, authority):
     certificate(tmp_path, authority, "localhost")
     (tmp_path / "ca.pem").write_text(other.trusted)
     with serving(tmp_path) as port:
-        (said,) = ask(tmp_path, f"ldaps|localhost|{port}")
-    assert said.startswith("fail its certificate is refused: ")
+        (shown,) = ask(tmp_path, f"ldaps|localhost|{port}")
+    assert shown.startswith("fail its certificate is refused: ")

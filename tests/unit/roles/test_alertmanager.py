@@ -32,12 +32,12 @@ def hook(**given):
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"nodes": ["head1", "head1"]}, "The pair is one node twice."),
+        ({"nodes": ["head1", "head1"]}, "Both nodes of the pair are the same."),
         ({"nodes": ["head1", "head2"], "gossip_port": 9093}, "`port` and `gossip_port` are the same."),
-        ({"receivers": {"nowhere": {"webhook": [HOOK]}}}, "rackwright itself has a receiver nowhere."),
-        ({"receivers": {"rackwright-drill": {"webhook": [HOOK]}}}, "rackwright itself has a receiver rackwright-drill."),
+        ({"receivers": {"nowhere": {"webhook": [HOOK]}}}, "The receiver name nowhere is reserved by rackwright."),
+        ({"receivers": {"rackwright-drill": {"webhook": [HOOK]}}}, "The receiver name rackwright-drill is reserved by rackwright."),
         ({"receivers": {"Ops": {"webhook": [HOOK]}}}, "String should match pattern '^[a-z][a-z0-9-]{0,30}$'"),
-        ({"receivers": {"ops": {}}}, "This receiver sends nothing anywhere."),
+        ({"receivers": {"ops": {}}}, "This receiver has no destination."),
         ({"receivers": OPS}, "The receiver ops sends e-mail, and no mail server is declared."),
         ({"critical": {"receiver": "ops"}}, "`critical` names the receiver ops, which is not declared."),
         ({"watchdog": "ops"}, "`watchdog` names the receiver ops, which is not declared."),
@@ -128,13 +128,13 @@ def warned(given, **changes):
     return [sentence for _, sentence, _ in head(found).options["alertmanager"].warnings(found)]
 
 
-def test_alerts_that_reach_no_one_are_warned_of():
+def test_alerts_without_a_receiver_are_warned_of():
     assert warned({}) == ["No receiver is declared: alerts go nowhere."]
     assert warned({**hook(**HOOK), "critical": None}) == ["Critical alerts go nowhere."]
     assert warned(FULL) == []
     alone = site({"alertmanager": OPTIONS, "site_ca": SiteCaOptions()})
     assert [sentence for _, sentence, _ in OPTIONS.warnings(alone)] == [
-        "No Prometheus is declared that would send alerts here."
+        "No Prometheus is declared to send alerts here."
     ]
 
 
@@ -240,7 +240,7 @@ def test_where_an_alert_goes(labels, receiver):
     assert route_of(config, **labels) == receiver
 
 
-def test_the_watchdog_disturbs_no_one_who_does_not_wait_for_it():
+def test_the_watchdog_disturbs_only_its_receiver():
     rack = cluster(hook(**HOOK))
     config = yaml.safe_load(alertmanager_yml(rack, head(rack), head(rack).options["alertmanager"]))
     assert route_of(config, alertname="Watchdog", severity="critical") == "nowhere"

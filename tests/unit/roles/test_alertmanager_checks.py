@@ -16,11 +16,11 @@ from tests.unit.roles.fake_facts import file, files
 from tests.unit.roles.fake_host import FakeHost, Reply, claimed, judged
 
 SETTINGS = "Alertmanager has its declared settings"
-SECRETS = "Alertmanager alone reads what its receivers need"
+SECRETS = "only Alertmanager can read its receivers' secrets"
 LOADED = "Alertmanager has loaded its settings"
 SENT = "notifications reach their receivers"
-PAIR = "the pair of Alertmanagers see each other"
-SILENCES = "runs can silence alerts"
+PAIR = "both Alertmanagers see each other"
+SILENCES = "rackwright can silence alerts"
 
 
 class Api(FakeHost):
@@ -109,7 +109,7 @@ def test_secrets(store):
     assert (found.status, found.evidence) == ("FAIL", f"{folder} has old_token, which nothing declares")
     store.absent = ("slack_url",)
     found = result(SECRETS, secret_files())
-    assert (found.status, found.evidence) == ("UNKNOWN", "the secrets store has no slack_url")
+    assert (found.status, found.evidence) == ("UNKNOWN", "the secrets store lacks slack_url")
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_secrets(store):
         (
             "alertmanager_config_last_reload_successful 0\n",
             "FAIL",
-            "Alertmanager refused its settings when they were last loaded, and goes on with older ones",
+            "Alertmanager rejected its settings at the last reload and still runs with the previous ones",
         ),
         ("other 1\n", "UNKNOWN", "Alertmanager does not report whether it has loaded its settings"),
         (
@@ -195,9 +195,9 @@ BOTH = ("10.9.0.10:9094", "10.9.0.20:9094")
     ("answers", "verdict", "evidence"),
     [
         (status(*BOTH), "PASS", "head1 and head2 see each other"),
-        (status(BOTH[0]), "FAIL", "it does not see head2"),
-        (status(*BOTH, "10.9.0.66:9094"), "FAIL", "it sees 10.9.0.66:9094, which is not declared"),
-        (status(*BOTH, state="settling"), "UNKNOWN", "gossip is settling"),
+        (status(BOTH[0]), "FAIL", "head1 does not see head2"),
+        (status(*BOTH, "10.9.0.66:9094"), "FAIL", "head1 sees 10.9.0.66:9094, which is not declared"),
+        (status(*BOTH, state="settling"), "UNKNOWN", "gossip status is settling"),
         ({"/api/v2/status": "{}"}, "UNKNOWN", "Alertmanager's answer does not describe its cluster"),
         (
             {"/api/v2/status": '{"cluster": {"status": "disabled"}}'},

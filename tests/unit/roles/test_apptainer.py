@@ -106,7 +106,7 @@ def test_packages_of_epel_and_of_the_ppa():
     made = runtimes(os=os_release("ubuntu-24.04"), apptainer=ppa)
     plan = planned(made, worker(made))
     assert content(plan, "/etc/apt/sources.list.d/apptainer.sources") == expected("apptainer/ppa.sources")
-    (fetch,) = commands(plan, "Fetch the key of the PPA")
+    (fetch,) = commands(plan, "Fetch the PPA key")
     assert f"search=0x{FINGERPRINT}" in fetch
     assert f'[ "$found" = {FINGERPRINT} ]' in fetch
 
@@ -155,7 +155,7 @@ CACHED = runtimes(apptainer=OPTIONS.model_copy(update={"cache_root": "/scratch/a
 def test_users_folders(found, status, evidence):
     node = worker(CACHED)
     host = FakeHost(user_folder_answers(node, texts.folders(node.options["apptainer"]), found))
-    name = "users' folders for apptainer are theirs alone"
+    name = "users' Apptainer folders are private"
     result = judged("apptainer", CHECKS, name, CACHED, node, host)
     assert (result.status, result.evidence) == (status, evidence)
     assert judged("apptainer", CHECKS, name, CACHED, node, FakeHost({})).status == "UNKNOWN"
@@ -170,7 +170,7 @@ SWITCHES = (
     "sh -c 'for f in /proc/sys/kernel/unprivileged_userns_clone "
     "/proc/sys/kernel/apparmor_restrict_unprivileged_userns; do [ -e $f ] && cat $f || echo none; done'"
 )
-RELEASE, ONLY_IF = "apptainer is the declared release", "the setuid starter is there if and only if declared"
+RELEASE, ONLY_IF = "apptainer is the declared release", "the setuid starter exists only if declared"
 NAMESPACES = "users may create user namespaces"
 
 

@@ -40,11 +40,11 @@ from tests.unit.roles.slurm_clusters import cluster, node
 
 OPTIONS = BackupOptions(place="/srv/backup")
 KEY = str(pyrage.x25519.Identity.generate().to_public())
-SETTINGS = "what is backed up is as declared"
-KEPT = "the cluster file and the secrets store are kept for the backups"
-PLACE = "the place of backups is as declared"
-WHOLE = "the newest backup is recent and whole"
-OPENS = "the newest backup opens with your identity"
+SETTINGS = "the backup settings are as declared"
+KEPT = "backups include the current cluster file and secrets store"
+PLACE = "backups go to the declared place"
+WHOLE = "the newest backup is recent and complete"
+OPENS = "your identity decrypts the newest backup"
 LIST = f"timeout 50 {places.PROGRAM} --list"
 REPORT = f"timeout 540 {places.PROGRAM} --report"
 
@@ -382,8 +382,8 @@ def packed(store, name="site.yaml"):
 SITE_PART = "base64 /srv/backup/test/head1-20251126T023000Z/site.gz.age"
 FAILING = [
     (WHOLE, {"newest": {"made": NOW - 31 * 3600}}, "head1-20251126T023000Z is 31 h old, more than 30 h"),
-    (WHOLE, {"backups": [], "error": "no space"}, "there is no backup: no space"),
-    (WHOLE, {"installation": "new", "error": "of an earlier one"}, "there is no backup: of an earlier one"),
+    (WHOLE, {"backups": [], "error": "no space"}, "no backup exists: no space"),
+    (WHOLE, {"installation": "new", "error": "of an earlier one"}, "no backup exists: of an earlier one"),
     (WHOLE, {"damage": ["x is not the file"]}, "head1-20251126T023000Z: x is not the file"),
     (
         WHOLE,
@@ -447,7 +447,7 @@ def test_a_new_recipient_opens_the_next_backup(store, here):
     other = pyrage.encrypt(b"x", [pyrage.x25519.Recipient.from_str(KEY)])
     replies = answers(store, here, settings_changed=NOW - 60)
     found = result(OPENS, here, {**replies, SITE_PART: base64.b64encode(other).decode()})
-    assert (found.status, "does not open with your identity" in found.evidence) == ("WARN", True)
+    assert (found.status, "cannot be decrypted with your identity" in found.evidence) == ("WARN", True)
     assert found.evidence.endswith(NEXT)
 
 
@@ -458,8 +458,8 @@ def test_a_backup_from_the_future_says_nothing_of_how_recent_it_is(store, here, 
     found = result(name, here, answers(store, here, newest={"made": NOW + 48 * 3600}))
     assert found.status == "UNKNOWN"
     assert found.evidence == (
-        "head1-20251126T023000Z is dated 48 h in the future: check the clock of head1, and if the backup was made while that "
-        "was ahead, move it elsewhere"
+        "head1-20251126T023000Z is dated 48 h in the future: check the clock of head1; if the clock was ahead "
+        "when the backup was made, move the backup elsewhere"
     )
 
 
@@ -495,7 +495,7 @@ def test_checks_that_pass(store, here):
         KEPT: "site.yaml, test.secrets.age",
         PLACE: "1 backups in /srv/backup/test",
         WHOLE: "head1-20251126T023000Z, 1.0 h old: database, purged-records, site, slurmctld; 40 bytes as in its manifest",
-        OPENS: "head1-20251126T023000Z opens with your identity: site.yaml",
+        OPENS: "head1-20251126T023000Z decrypts with your identity: site.yaml",
     }
     assert {result(check.name, here, replies).status for check in CHECKS} == {"PASS"}
     assert result(SETTINGS, here, {**replies, **file(places.RECIPIENTS, "x")}).status == "FAIL"
@@ -509,7 +509,7 @@ def test_a_backup_that_this_user_cannot_open(store, here):
     replies = answers(store, here)
     other = pyrage.encrypt(b"x", [pyrage.x25519.Recipient.from_str(KEY)])
     found = result(OPENS, here, {**replies, SITE_PART: base64.b64encode(other).decode()})
-    assert (found.status, "does not open with your identity" in found.evidence) == ("FAIL", True)
+    assert (found.status, "cannot be decrypted with your identity" in found.evidence) == ("FAIL", True)
     found = result(OPENS, here, {**replies, SITE_PART: packed(store, "other")})
     assert (found.status, "lacks site.yaml" in found.evidence) == ("FAIL", True)
 

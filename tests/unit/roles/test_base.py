@@ -134,28 +134,28 @@ def test_what_ubuntu_gets():
     assert plan.error is None
     assert [operation.name for operation in plan.operations] == [
         "Write /etc/hosts",
-        "Make the folder of cloud-init's settings",
+        "Create the folder for cloud-init settings",
         "Keep cloud-init from renaming the node",
         "Write /etc/hostname",
         "Set the hostname",
         "Set apt's sources",
         "Empty the installer's sources.list",
-        "Turn apt's periodic upgrades off",
+        "Disable apt's periodic upgrades",
         "Mask apt's download timer",
         "Mask apt's upgrade timer",
-        "Make the folder of needrestart's settings",
-        "Keep needrestart from asking and restarting",
+        "Create the folder for needrestart settings",
+        "Keep needrestart from prompting and restarting services",
         "Install the base packages",
         "Install the hardware tools",
-        "Install what makes locales",
+        "Install the locale tools",
         "Write /etc/locale.gen",
         "Generate the locale",
         "Write /etc/locale.conf",
         "Link Debian's locale file",
         "Set the timezone",
-        "Name the timezone",
-        "Set what the node forwards at boot",
-        "Turn packet forwarding off",
+        "Write /etc/timezone",
+        "Set packet forwarding at boot",
+        "Disable packet forwarding",
     ]
     assert commands(plan, "Set the hostname") == ("hostnamectl set-hostname gpu1",)
     assert commands(plan, "Generate the locale") == ("localedef -i en_US -f UTF-8 en_US.UTF-8",)
@@ -180,8 +180,8 @@ def test_what_el9_gets():
         "Install the hardware tools",
         "Write /etc/locale.conf",
         "Set the timezone",
-        "Set what the node forwards at boot",
-        "Turn packet forwarding off",
+        "Set packet forwarding at boot",
+        "Disable packet forwarding",
     ]
     (install,) = commands(plan, "Install the base packages")
     assert "dnf -q -y --setopt=install_weak_deps=False install ca-certificates ethtool jq" in install

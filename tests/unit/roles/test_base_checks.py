@@ -57,7 +57,7 @@ APT_CONFIG = (
 
 ASK_DATABASE = asked(PackageDatabase().command("debian"))
 APT_CHECK = "env LC_ALL=C apt-get check -qq -o Debug::NoLocking=1"
-WHOLE = "the package database is whole"
+WHOLE = "the package database is consistent"
 BROKEN = (
     "not installed to the end: tree (half-configured); dependencies that are not installed: jq needs libjq1; "
     "`rackwright apply` repairs it"
@@ -87,7 +87,7 @@ ADDRESSES = json.dumps(
     ]
 )
 PORTS = "the declared addresses are present, external ones on separate ports"
-ROUTE = "the default route leaves by the declared network"
+ROUTE = "the default route uses the declared network"
 FORWARDING = "packets are forwarded only where that is declared"
 ASK_FORWARDING = asked(Answer().command(forwarding.READ[False]))
 AT_BOOT = "systemd-analyze cat-config sysctl.d"
@@ -129,16 +129,20 @@ HEALTHY = {
 SAME = "/etc/hosts is the same on every node"
 
 FAILURES = [
-    (PORTS, {"ip -j addr show": ADDRESSES}, "no interface has 10.11.1.11, the node's address on fabric"),
+    (
+        PORTS,
+        {"ip -j addr show": ADDRESSES},
+        "no interface has 10.11.1.11, the node's declared address on fabric",
+    ),
     (
         ROUTE,
         {"ip -j route show default": '[{"dst":"default","gateway":"10.10.0.1","dev":"eth1","flags":[]}]'},
-        "a default route leaves by 10.10.0.1 (eth1), on the storage network storage",
+        "a default route uses 10.10.0.1 (eth1), on the storage network storage",
     ),
     (
         FORWARDING,
         {ASK_FORWARDING: " ipv4/conf/all/forwarding ipv4/conf/eth1/forwarding\n"},
-        "the node forwards packets, and base.forwarding is false: ipv4/conf/all/forwarding, ipv4/conf/eth1/forwarding",
+        "the node forwards packets, but base.forwarding is false: ipv4/conf/all/forwarding, ipv4/conf/eth1/forwarding",
     ),
     (
         FORWARDING,
@@ -244,7 +248,7 @@ FAILURES = [
         "the node has no timezone UTC",
     ),
     (
-        "every mount and export by rackwright is declared",
+        "every mount and export made by rackwright is declared",
         {ASK_STORAGE: "/etc/systemd/system/data.mount:X-Rackwright-Purpose=data\nend\n"},
         "/etc/systemd/system/data.mount: written by rackwright, but no longer declared",
     ),

@@ -30,7 +30,7 @@ from tests.unit.roles.fake_host import FakeHost, content, judged, planned
 from tests.unit.roles.sites import expected
 
 PORTS = "the declared addresses are present, external ones on separate ports"
-ROUTE = "the default route leaves by the declared network"
+ROUTE = "the default route uses the declared network"
 FORWARDING = "packets are forwarded only where that is declared"
 NETWORKS = {
     "management": make_network("management", "10.9.0.0/24", gateway=IPv4Address("10.9.0.1")),
@@ -72,13 +72,13 @@ HEAD, WORKER = CLUSTER.by_name["head1"], CLUSTER.by_name["gpu1"]
 
 def addr(**interfaces: str | dict) -> str:
     """`ip -j addr show`: interface to its address, or to what is printed of it."""
-    told = [
+    reported = [
         {"ifname": name.replace("_", "."), "addr_info": [{"family": "inet", "local": given}]}
         if isinstance(given, str)
         else {"ifname": name.replace("_", "."), **given}
         for name, given in interfaces.items()
     ]
-    return json.dumps([{"ifname": "lo", "addr_info": [{"family": "inet6", "local": "::1"}]}, {}, *told])
+    return json.dumps([{"ifname": "lo", "addr_info": [{"family": "inet6", "local": "::1"}]}, {}, *reported])
 
 
 def route(*routes: tuple[str | None, str, int]) -> str:
@@ -123,7 +123,7 @@ TWO = {
         (
             addr(eth0="10.9.0.10", eth1="10.10.0.10"),
             "FAIL",
-            "no interface has 192.0.2.10, the node's address on external",
+            "no interface has 192.0.2.10, the node's declared address on external",
         ),
         (
             addr(**TWO),
@@ -136,7 +136,7 @@ TWO = {
             "external and management are VLANs of one port, eth0",
         ),
         ("[1]", "UNKNOWN", None),
-        ("{}", "FAIL", "no interface has 10.9.0.10, the node's address on management"),
+        ("{}", "FAIL", "no interface has 10.9.0.10, the node's declared address on management"),
         ("", "UNKNOWN", None),
     ],
 )
@@ -160,21 +160,21 @@ def test_a_missing_ip_is_unknown():
             HEAD,
             route(("192.0.2.1", "eth2", 200), ("10.9.0.1", "eth0", 100)),
             "FAIL",
-            "the default route leaves by 10.9.0.1 (eth0); declared is 192.0.2.1 (external)",
+            "the default route uses 10.9.0.1 (eth0), not 192.0.2.1 (external)",
         ),
-        (HEAD, "[ ]", "FAIL", "the node has no default route; declared is 192.0.2.1 (external)"),
+        (HEAD, "[ ]", "FAIL", "the node has no default route, but 192.0.2.1 (external) is declared"),
         (WORKER, route(("10.9.0.1", "eth0", 0)), "PASS", "10.9.0.1 (eth0)"),
         (
             WORKER,
             route(("10.9.0.1", "eth0", 0), ("10.10.0.1", "eth1", 900)),
             "FAIL",
-            "a default route leaves by 10.10.0.1 (eth1), on the storage network storage",
+            "a default route uses 10.10.0.1 (eth1), on the storage network storage",
         ),
         (
             WORKER,
             route((None, "eth1", 0)),
             "FAIL",
-            "a default route leaves by eth1, on the storage network storage",
+            "a default route uses eth1, on the storage network storage",
         ),
         (WORKER, route(("fe80::1", "eth0", 0)), "UNKNOWN", "a default route has the gateway 'fe80::1'"),
         (WORKER, '[{"dst":"default"}]', "UNKNOWN", None),
@@ -191,8 +191,8 @@ def test_the_way_out(node, printed, status, evidence):
 def test_no_gateway_no_claim():
     bare = {"management": make_network("management", "10.9.0.0/24"), "storage": NETWORKS["storage"]}
     cluster = cluster_of(networks=bare, outside=())
-    told = result(ROUTE, {"ip -j route show default": "[ ]"}, cluster.by_name["gpu1"], cluster)
-    assert told == ("PASS", "none is declared; the node has none")
+    reported = result(ROUTE, {"ip -j route show default": "[ ]"}, cluster.by_name["gpu1"], cluster)
+    assert reported == ("PASS", "none is declared; the node has none")
 
 
 def test_readings():
@@ -238,13 +238,13 @@ def test_an_entry_without_an_external_address_and_a_worker_with_one_are_warned_o
     assert list(BaseOptions().warnings(cluster)) == [
         (
             "",
-            "head1 has no address on external, by which users reach heads and logins.",
+            "head1 has no address on external, through which users reach heads and login nodes.",
             "add one to the group's addresses, e.g. `external: 192.0.2.128`",
         ),
         (
             "",
-            "gpu1 runs jobs and has an address on external, open to the outside.",
-            "remove the address; users come in by heads and logins",
+            "gpu1 runs jobs but has an address on external, which is reachable from outside.",
+            "remove the address; users connect through heads and login nodes",
         ),
     ]
 
@@ -260,7 +260,7 @@ def test_the_file_that_makes_it_last(value):
     assert plan.error is None
     assert content(plan, forwarding.PATH) == forwarding.text(value)
     names = [operation.name for operation in plan.operations]
-    assert f"Turn packet forwarding {'on' if value else 'off'}" in names
+    assert f"{'Enable' if value else 'Disable'} packet forwarding" in names
 
 
 @pytest.mark.parametrize(
@@ -277,8 +277,8 @@ def test_it_is_left_to_a_role_that_needs_it(role, options):
     assert plan.error is None
     assert content(plan, forwarding.PATH) is None
     assert not [operation for operation in plan.operations if "forwarding" in operation.name]
-    told = result(FORWARDING, file(forwarding.PATH, None), cluster.by_name["gpu1"], cluster)
-    assert told == ("PASS", f"left to {role}, which needs it")
+    reported = result(FORWARDING, file(forwarding.PATH, None), cluster.by_name["gpu1"], cluster)
+    assert reported == ("PASS", f"left to {role}, which needs it")
     assert forwarding.wanted(cluster.by_name["gpu1"], BaseOptions(forwarding=True)) is True
 
 
@@ -291,7 +291,7 @@ BOOT = "systemd-analyze cat-config sysctl.d"
     ("replies", "status", "evidence"),
     [
         ({ASK_ON: "1\n", BOOT: "net.ipv4.ip_forward=1\n"}, "PASS", "forwards, as declared"),
-        ({ASK_ON: "0\n"}, "FAIL", "net.ipv4.ip_forward is 0, and base.forwarding is true"),
+        ({ASK_ON: "0\n"}, "FAIL", "net.ipv4.ip_forward is 0, but base.forwarding is true"),
         ({ASK_ON: ""}, "UNKNOWN", "/proc/sys/net/ipv4 cannot be read"),
         (
             {ASK_ON: "1\n", BOOT: "vm.swappiness=1\n"},

@@ -148,14 +148,14 @@ def test_it_is_planned_on_every_release(os, version):
     assert plan.error is None
     (install,) = commands(plan, "Install BeeGFS")
     assert "beegfs-client-dkms" in install
-    (build,) = commands(plan, "Build BeeGFS' module")
+    (build,) = commands(plan, "Build the BeeGFS module")
     assert f"/usr/src/beegfs-{version.partition(':')[2]}*" in build
     assert f"for kernel in {KERNEL}; do" in build
     assert "OFED_INCLUDE_PATH=/usr/src/ofa/include" in (content(plan, texts.BUILD) or "")
     order = [one.name for one in plan.operations if one.role == "beegfs"]
     assert (
         order.index(f"Write {texts.BUILD}")
-        < order.index("Build BeeGFS' module")
+        < order.index("Build the BeeGFS module")
         < order.index("Mount /scratch")
     )
 

@@ -143,7 +143,7 @@ def test_what_is_planned():
     cluster = site()
     plan = planned(cluster, head(cluster))
     assert plan.error is None
-    assert commands(plan, "Make the management daemon's database") == (
+    assert commands(plan, "Create the management daemon's database") == (
         "/opt/beegfs/sbin/beegfs-mgmtd --init",
     )
     assert content(plan, "/etc/beegfs/conn.auth") == "(secret beegfs_conn_auth)"
@@ -155,7 +155,7 @@ def test_what_is_planned():
     order = [one.name for one in plan.operations if one.role == "beegfs"]
     assert (
         order.index("Prepare /data1/beegfs for BeeGFS")
-        < order.index("Run beegfs-storage")
+        < order.index("Start beegfs-storage")
         < order.index("Mount /scratch")
     )
 

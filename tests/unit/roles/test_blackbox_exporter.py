@@ -26,7 +26,7 @@ ROLES = {"blackbox_exporter": OPTIONS, "site_ca": SiteCaOptions(), "node_exporte
 SITE = site(ROLES)
 HEAD = head(SITE)
 PATH = "/etc/rackwright-exporters/blackbox_exporter/blackbox.yml"
-ASKS = "blackbox_exporter asks as declared"
+ASKS = "blackbox_exporter has its declared probes"
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_it_is_planned_on_every_release(os):
     plan = planned(cluster, head(cluster))
     assert plan.error is None
     names = [entry.name for entry in plan.operations if entry.role == "blackbox_exporter"]
-    assert names[-2:] == ["Write how blackbox_exporter asks", "Run blackbox_exporter"]
+    assert names[-2:] == ["Write the blackbox_exporter probes", "Run blackbox_exporter"]
     assert content(plan, PATH) == texts.conf(cluster, head(cluster))
     assert not [
         entry for entry in planned(cluster, worker(cluster)).operations if entry.role == "blackbox_exporter"

@@ -138,7 +138,7 @@ def test_it_is_planned_on_every_release(os):
     (install,) = commands(plan, "Install the Ceph client")
     assert "ceph-common" in install
     assert "19.2.3-1" in install
-    key = next(one for one in plan.operations if one.name == "Write the key of scratch").changes[0]
+    key = next(one for one in plan.operations if one.name == "Write the key for scratch").changes[0]
     assert (key.target, key.content) == (KEY_FILE, "(secret cephfs_hpc)\n")
 
 

@@ -122,15 +122,20 @@ def test_no_check_passes_without_knowing():
 @pytest.mark.parametrize(
     ("name", "answers", "status", "evidence"),
     [
-        ("containerd runs", unit("containerd.service"), "PASS", "containerd.service is active and enabled"),
         (
-            "containerd runs",
+            "containerd is running",
+            unit("containerd.service"),
+            "PASS",
+            "containerd.service is active and enabled",
+        ),
+        (
+            "containerd is running",
             unit("containerd.service", active="inactive"),
             "FAIL",
             "containerd.service is inactive",
         ),
         (
-            "containerd runs",
+            "containerd is running",
             unit("containerd.service", state="disabled"),
             "FAIL",
             "containerd.service is active but disabled: it does not start at boot",
@@ -143,19 +148,19 @@ def test_no_check_passes_without_knowing():
             "/etc/containerd/certs.d/docker.io/hosts.toml is missing",
         ),
         (
-            "containerd is the release its configuration is for",
+            "containerd's release matches its configuration",
             {VERSION: "containerd github.com/containerd/containerd 1.7.24~ds1 1.7.24~ds1-6+deb13u1\n"},
             "PASS",
             "containerd 1.7",
         ),
         (
-            "containerd is the release its configuration is for",
+            "containerd's release matches its configuration",
             {VERSION: "containerd github.com/containerd/containerd/v2 v2.1.5 fcd43222d6b0\n"},
             "FAIL",
-            "containerd 2.1 is installed, and the configuration is one for 1.7",
+            "containerd 2.1 is installed, but its configuration is for 1.7",
         ),
         (
-            "containerd is the release its configuration is for",
+            "containerd's release matches its configuration",
             {VERSION: "what?\n"},
             "UNKNOWN",
             "`containerd --version` printed 'what?'",

@@ -17,7 +17,7 @@ from tests.unit.roles.stack_tools import installed, xml
 PROFILE = "/etc/profile.d/rackwright-cuda.sh"
 PACKAGES = {"nvidia-cuda-toolkit": "11.8.89~11.8.0-5~deb12u1"}
 INSTALLED = "the CUDA toolkit is installed as locked and held"
-RELEASE = "nvcc is of the locked release"
+RELEASE = "nvcc is the locked release"
 FOUND = "login shells find the locked toolkit"
 RUNS = "the loaded driver can run the toolkit"
 NVCC = "/usr/bin/nvcc --version"
@@ -35,7 +35,7 @@ def test_debian_s_own_toolkit(cluster):
     plan = planned(cluster, cluster.by_name["gpu1"])
     assert [op.name for op in plan.operations if op.role == "cuda"] == [
         "Install the CUDA toolkit as locked",
-        "Set the toolkit's path for login shells",
+        "Add the toolkit to PATH in login shells",
     ]
     (command,) = commands(plan, "Install the CUDA toolkit as locked")
     assert "install 'nvidia-cuda-toolkit=11.8.89~11.8.0-5~deb12u1'" in command
@@ -78,7 +78,7 @@ def test_nvidia_s_releases_stand_side_by_side(tmp_path):
 def test_without_the_path(tmp_path):
     made = debian(tmp_path, {"cuda": CudaOptions(profile=False)})
     plan = planned(made, made.by_name["gpu1"])
-    assert "Set the toolkit's path for login shells" not in [op.name for op in plan.operations]
+    assert "Add the toolkit to PATH in login shells" not in [op.name for op in plan.operations]
     assert FOUND not in claimed("cuda", CHECKS, made.by_name["gpu1"])
 
 
@@ -105,7 +105,7 @@ def test_what_is_refused(tmp_path):
         (INSTALLED, installed(PACKAGES, held=False), "FAIL", "nvidia-cuda-toolkit is not held"),
         (INSTALLED, {}, "UNKNOWN", None),
         (RELEASE, {NVCC: SAYS}, "PASS", "11.8"),
-        (RELEASE, {NVCC: SAYS.replace("11.8", "12.4")}, "FAIL", "nvcc is release 12.4, the lock has 11.8"),
+        (RELEASE, {NVCC: SAYS.replace("11.8", "12.4")}, "FAIL", "nvcc is release 12.4, not the locked 11.8"),
         (RELEASE, {NVCC: "?"}, "UNKNOWN", "nvcc reports no release: '?'"),
         (RELEASE, {}, "UNKNOWN", None),
         (FOUND, {SHELL: "/usr/bin/nvcc\n"}, "PASS", "/usr/bin/nvcc"),
@@ -113,7 +113,7 @@ def test_what_is_refused(tmp_path):
         (FOUND, {SHELL: (1, "", "")}, "FAIL", "a login shell finds no nvcc, not /usr/bin/nvcc"),
         (FOUND, {}, "UNKNOWN", "cannot run `bash`: not found"),
         (RUNS, xml(SKU), "PASS", "driver 580.173.02, at least 450.80.02 is needed"),
-        (RUNS, xml(SKU, OLD), "FAIL", "driver 418.226.00 is loaded, CUDA 11.8 needs 450.80.02"),
+        (RUNS, xml(SKU, OLD), "FAIL", "driver 418.226.00 is loaded, but CUDA 11.8 needs 450.80.02 or newer"),
         (RUNS, {}, "UNKNOWN", None),
     ],
 )  # fmt: skip

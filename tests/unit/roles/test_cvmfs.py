@@ -120,11 +120,11 @@ def test_it_is_planned_whole(os):
     steps = [op.name for op in plan.operations if op.role == "cvmfs"]
     assert steps[:4] == [
         "Install CernVM-FS",
-        "Install addresses and keys of repositories",
-        "Make /var/lib/cvmfs",
+        "Install repository addresses and keys",
+        "Create /var/lib/cvmfs",
         f"Write {texts.LOCAL}",
     ]
-    assert steps[-1] == f"Mount {EESSI} at its first use"
+    assert steps[-1] == f"Mount {EESSI} on first use"
     assert content(plan, texts.LOCAL) == texts.default_local(made, worker(made), options(made))
 
 

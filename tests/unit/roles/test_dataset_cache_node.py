@@ -129,7 +129,7 @@ def test_a_copy_that_breaks_off_is_not_in_the_cache_and_goes_on_later(world, sto
     copies = f'cp -a {world / "data/a"}/. "$5"\n'
     store(f'{copies}echo "rclone: connection lost" >&2\nexit 12\n')
     there = cache(world, a={"mount": None, "from": "store:a"})
-    with pytest.raises(CacheMistake, match="a: rclone exited 12 saying: rclone: connection lost"):
+    with pytest.raises(CacheMistake, match="a: rclone exited 12: rclone: connection lost"):
         fetch(there, "a")
     assert names(world) == []
     assert there.listing()["datasets"]["a"]["state"] == "incomplete"
@@ -163,7 +163,7 @@ def test_a_copy_that_takes_too_long(world, store, monkeypatch):
 def test_a_source_that_is_not_mounted_an_empty_one_and_a_larger_one(world, monkeypatch):
     there = cache(world, b={"gib": 1, "from": str(world / "data")})
     (world / "data/a/sub/file").unlink()
-    with pytest.raises(CacheMistake, match="a: its source has no files"):
+    with pytest.raises(CacheMistake, match="a: its source is empty"):
         fetch(there, "a")
     with pytest.raises(CacheMistake, match=r"b has 2\.\d GiB, but 1 are declared"):
         fetch(there, "b")
@@ -381,17 +381,17 @@ def test_the_timer_leaves_what_a_job_uses_and_goes_on(world, capsys, monkeypatch
     finally:
         os.close(descriptor)
     assert names(world) == ["b", "old", "stuck"]
-    said = capsys.readouterr()
-    assert said.out == (
-        f"rackwright-dataset: old is not declared, but in use by process {os.getpid()}: it stays for now\n"
+    printed = capsys.readouterr()
+    assert printed.out == (
+        f"rackwright-dataset: old is no longer declared but in use by process {os.getpid()}: kept for now\n"
     )
-    assert said.err == "rackwright-dataset: stuck was not fully removed\n"
+    assert printed.err == "rackwright-dataset: stuck was not fully removed\n"
     (world / "root/datasets/stuck").rmdir()
     assert fill(there) == 0
     assert names(world) == ["b"]
 
 
-def test_a_dataset_that_changed_is_told(world):
+def test_a_changed_dataset_is_reported(world):
     there = cache(world)
     top = Path(fetch(there, "a"))
     (top / "sub/file").write_text("other")
@@ -411,7 +411,7 @@ def test_a_group_alone_may_read(world, monkeypatch):
 
 
 def test_a_group_that_is_not_there(world):
-    with pytest.raises(CacheMistake, match="there is no group no-such-group"):
+    with pytest.raises(CacheMistake, match="group no-such-group does not exist"):
         fetch(cache(world, group="no-such-group"), "a")
 
 
@@ -421,7 +421,7 @@ def test_arguments_names_and_users(world, tmp_path, capsys, monkeypatch):
         assert node.main(wrong) == 64
     there = cache(world)
     fetch(there, "a")
-    with pytest.raises(CacheMistake, match=r"there is no dataset '\.\./x'; declared: a, b, c"):
+    with pytest.raises(CacheMistake, match=r"dataset '\.\./x' is not declared; declared: a, b, c"):
         node.run("path", "../x", dict(there.settings))
     assert node.run("path", "a", dict(there.settings)) == 0
     with pytest.raises(CacheMistake, match="b is not on this node"):
@@ -491,7 +491,7 @@ def test_the_whole_program_as_root_with_a_user_beside_it(tmp_path):
     assert done.stdout.splitlines() == [
         "/scratch/datasets/a",
         "/scratch/datasets/a",
-        "rackwright-dataset: only root may do that; `rackwright-dataset path NAME` is for users",
+        "rackwright-dataset: this command needs root; users can run `rackwright-dataset path NAME`",
         "ls: cannot open directory '/scratch/datasets/.manifests': Permission denied",
         "touch: cannot touch '/scratch/datasets/a/x': Permission denied",
         "verified",

@@ -154,7 +154,7 @@ def test_work_in_a_child_ends_in_time(monkeypatch):
     in_child(lambda: None, 20)
     with pytest.raises(ChildFailed, match="no room here"):
         in_child(lambda: (_ for _ in ()).throw(ValueError("no room here")), 20)  # type: ignore[arg-type]
-    with pytest.raises(ChildFailed, match="its process ended without a word"):
+    with pytest.raises(ChildFailed, match="its process exited without a message"):
         in_child(lambda: os.kill(os.getpid(), signal.SIGKILL), 20)
     began = time.monotonic()
     with pytest.raises(TimeoutError):

@@ -45,8 +45,8 @@ def test_what_a_node_gets(cluster):
         "/usr/bin/dcgmi health --host 127.0.0.1:5555 -s a && exit 0; sleep 1; done'\n"
     )
     names = [op.name for op in plan.operations if op.role == "dcgm"]
-    assert names[-1] == "Run the host engine"
-    assert names.index("Write where the host engine listens") < names.index("Install DCGM as locked")
+    assert names[-1] == "Start the host engine"
+    assert names.index("Write the host engine's listen address") < names.index("Install DCGM as locked")
 
 
 def test_nodes_without_gpus_get_nothing(cluster):
@@ -74,8 +74,8 @@ SAYS = discovery(worker("x", 1, "dgx-h100").sku.gpus, GPUS) + "0 NvSwitches foun
 COUNT = "timeout 30 dcgmi discovery -l"
 INSTALLED = "DCGM is installed as locked and held"
 FINDS = "DCGM finds the declared GPUs"
-RUNS = "the DCGM host engine runs"
-IS = "dcgmi is of the locked version"
+RUNS = "the DCGM host engine is running"
+IS = "dcgmi has the locked version"
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ IS = "dcgmi is of the locked version"
          f"{PACKAGES[2]} is 1:4.5.2-1, not {VERSION}"),
         (INSTALLED, {}, "UNKNOWN", None),
         (IS, {"dcgmi --version": f"\ndcgmi  version: {DCGM}\n\n"}, "PASS", DCGM),
-        (IS, {"dcgmi --version": "\ndcgmi  version: 4.5.2\n"}, "FAIL", f"dcgmi is 4.5.2, the lock has {DCGM}"),
+        (IS, {"dcgmi --version": "\ndcgmi  version: 4.5.2\n"}, "FAIL", f"dcgmi is 4.5.2, not the locked {DCGM}"),
         (IS, {"dcgmi --version": "?"}, "UNKNOWN", "dcgmi reports no version: '?'"),
         (IS, {}, "UNKNOWN", None),
         (RUNS, unit("nvidia-dcgm.service"), "PASS",
@@ -96,7 +96,7 @@ IS = "dcgmi is of the locked version"
         (RUNS, {}, "UNKNOWN", None),
         (FINDS, {COUNT: SAYS}, "PASS", "8 GPUs"),
         (FINDS, {COUNT: discovery(worker("x", 1, "dgx-h100").sku.gpus, GPUS[: GPUS.index("GPU 7")])}, "FAIL",
-         "the host engine finds 7 of 8 declared GPUs"),
+         "DCGM finds 7 of 8 declared GPUs"),
         (FINDS, {COUNT: SAYS.replace("8 GPUs", "7 GPUs")}, "UNKNOWN", "dcgmi reports 7 GPUs and lists 8"),
         (FINDS, {COUNT: (255, "Error: unable to establish a connection to the specified host: localhost\n", "")},
          "UNKNOWN", None),

@@ -38,9 +38,9 @@ SITE = site(ROLES)
 NODE = worker(SITE)
 FIELDS = "/etc/rackwright-exporters/dcgm_exporter/counters.csv"
 HELD, REPORTS, JOBS = (
-    "dcgm_exporter is the pair of DCGM, and held",
+    "dcgm_exporter matches DCGM's version and is held",
     "dcgm_exporter reports the declared fields",
-    "jobs tell dcgm_exporter which GPUs they have",
+    "jobs report their GPUs to dcgm_exporter",
 )
 
 
@@ -78,7 +78,7 @@ def test_without_dcgm_there_is_nothing_to_ask():
     assert list(OPTIONS.problems(site(roles))) == [
         (
             "",
-            "gpu1 has no role that runs DCGM, which dcgm-exporter asks.",
+            "gpu1 has no role that runs DCGM, which dcgm-exporter needs.",
             "add the role dcgm, or leave dcgm_exporter out there",
         )
     ]
@@ -107,7 +107,7 @@ def test_its_package(monkeypatch):
     assert unset.package(SITE, NODE) == ("datacenter-gpu-manager-exporter=4.8.2-*",)
     locked("1:4.9.9-1")
     with pytest.raises(
-        RackwrightError, match=r"No dcgm-exporter is known to belong to DCGM 1:4\.9\.9-1 of gpu1\."
+        RackwrightError, match=r"No dcgm-exporter version is known for DCGM 1:4\.9\.9-1 of gpu1\."
     ):
         unset.package(SITE, NODE)
     monkeypatch.setattr("rackwright.roles.dcgm_exporter.options.lock_problems", lambda cluster, role: [])
@@ -115,7 +115,7 @@ def test_its_package(monkeypatch):
     assert list(unset.lock_problems(there)) == [
         (
             "version",
-            "No dcgm-exporter is known to belong to DCGM 1:4.9.9-1 of gpu1.",
+            "No dcgm-exporter version is known for DCGM 1:4.9.9-1 of gpu1.",
             "set `version` of the role dcgm_exporter, e.g. `4.8.3-1`",
         )
     ]
@@ -186,7 +186,7 @@ def test_it_is_planned_on_every_release(os):
     assert plan.error is None
     names = [entry.name for entry in plan.operations if entry.role == "dcgm_exporter"]
     assert "Install dcgm_exporter" in names
-    assert names[-2:] == ["Write which fields of DCGM are reported", "Run dcgm_exporter"]
+    assert names[-2:] == ["Write the list of DCGM fields", "Run dcgm_exporter"]
     assert "datacenter-gpu-manager-exporter" in commands(plan, "Install dcgm_exporter")[0]
     assert content(plan, FIELDS) == texts.fields(OPTIONS)
 
@@ -243,7 +243,9 @@ HOOKS = {path: text for path, text in texts.hooks(NODE, OPTIONS).items() if text
 
 def scripts(texts_by_path):
     return {
-        line: told for path, text in texts_by_path.items() for line, told in file(path, text, "755").items()
+        line: reported
+        for path, text in texts_by_path.items()
+        for line, reported in file(path, text, "755").items()
     }
 
 

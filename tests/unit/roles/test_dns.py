@@ -51,7 +51,7 @@ def heads(count: int, options: DnsOptions = ALONE):
             {"resolver": "given", "nameservers": ["10.0.0.1"], "forward_to": ["10.0.0.1"]},
             "`forward_to` is read with `resolver: caching` only.",
         ),
-        ({"forward_to": ["127.0.0.53"]}, "127.0.0.53 is the head itself, which would ask itself."),
+        ({"forward_to": ["127.0.0.53"]}, "127.0.0.53 is the head itself: it would query itself."),
         ({"dnssec": True}, "`dnssec` needs `forward_to`."),
         ({"domain_is_complete": False}, "`domain_is_complete` needs `forward_to`."),
         ({"options": ["timeout: 1"]}, "'timeout: 1' is not an option of resolv.conf."),
@@ -75,7 +75,7 @@ def test_a_head_that_would_ask_itself():
     options = DnsOptions(forward_to=(IPv4Address("10.9.0.10"), IPv4Address("10.9.0.11")))
     cluster = site({"dns": options})  # gpu1 may serve the site's names by other means
     assert [(path, text) for path, text, _ in options.problems(cluster)] == [
-        ("forward_to[0]", "10.9.0.10 is head1, which runs the cluster's own resolver: it would ask itself.")
+        ("forward_to[0]", "10.9.0.10 is head1, which runs the cluster's own resolver: it would query itself.")
     ]
 
 
@@ -88,7 +88,7 @@ def test_a_cluster_without_a_head_has_no_resolver():
 def test_nameservers_that_are_nodes():
     given = DnsOptions(resolver="given", nameservers=(IPv4Address("10.9.0.1"), IPv4Address("10.9.0.20")))
     assert [(path, text) for path, text, _ in given.problems(heads(1))] == [
-        ("nameservers[1]", "10.9.0.20 is w1, which runs no resolver.")
+        ("nameservers[1]", "10.9.0.20 is w1, which does not run a resolver.")
     ]
     storage = (make_address("management", "10.9.0.1"), make_address("storage", "10.10.0.1"))
     head1 = make_node("head1", 1, NodeRole.HEAD, addresses=storage, options={"dns": ALONE})
@@ -209,8 +209,8 @@ def test_what_a_head_of_debian_gets():
         "Install unbound",
         f"Write {NAMES}",
         f"Write {UNBOUND}",
-        "Run unbound with its settings",
-        "Make /etc/dhcp/dhclient-enter-hooks.d",
+        "Start unbound with its settings",
+        "Create /etc/dhcp/dhclient-enter-hooks.d",
         "Write /etc/dhcp/dhclient-enter-hooks.d/rackwright-dns",
         "Write /etc/dhcpcd.enter-hook",
         "Write /etc/resolv.conf",
@@ -228,7 +228,7 @@ def test_what_a_worker_of_el_gets():
     plan = planned(cluster, worker(cluster))
     assert plan.error is None
     assert [operation.name for operation in plan.operations] == [
-        "Make /etc/NetworkManager/conf.d",
+        "Create /etc/NetworkManager/conf.d",
         "Write /etc/NetworkManager/conf.d/90-rackwright-dns.conf",
         "Write /etc/resolv.conf",
         "Mask systemd-resolved",
@@ -252,7 +252,7 @@ class Resolver:
 
 
 @pytest.mark.parametrize(
-    ("answers", "said"),
+    ("answers", "printed"),
     [
         (True, ""),
         (
@@ -261,7 +261,7 @@ class Resolver:
         ),
     ],
 )
-def test_a_file_lands_once_a_resolver_answers(tmp_path, answers, said):
+def test_a_file_lands_once_a_resolver_answers(tmp_path, answers, printed):
     resolver = Resolver(answers)
     file = tmp_path / "resolv.conf"
     file.write_text(expected("dns/resolv-head.conf"))
@@ -273,7 +273,7 @@ def test_a_file_lands_once_a_resolver_answers(tmp_path, answers, said):
         text=True,
         timeout=30,
     )
-    assert (done.returncode, done.stderr) == (0 if answers else 1, said)
+    assert (done.returncode, done.stderr) == (0 if answers else 1, printed)
 
 
 def test_a_node_waits_for_a_resolver_before_it_asks_it():

@@ -29,12 +29,12 @@ CLUSTER = site({"dns": DnsOptions()})
 EL = site({"dns": DnsOptions()}, os=os_release("rocky-9"))
 GIVEN = site({"dns": DnsOptions(resolver="given", nameservers=(IPv4Address("192.0.2.1"),))})
 FILE, OTHERS = "/etc/resolv.conf is as declared", "nothing else writes /etc/resolv.conf"
-RUNS = "the cluster's resolver runs and starts at boot"
+RUNS = "the cluster's resolver is running and enabled at boot"
 SETTINGS = "the cluster's resolver has its declared settings"
 KNOWS = "the cluster's resolver knows every declared name"
-ALONE = "the cluster's resolver answers the cluster's networks alone"
+ALONE = "the cluster's resolver answers only the cluster's networks"
 EACH = "each declared resolver knows the node and its neighbour"
-OUTSIDE = "a name outside the cluster is answered or refused at once"
+OUTSIDE = "an external name is answered or refused at once"
 SOCKETS = "ss -Hlntup 'sport = :53'"
 LISTENING = "".join(
     f'{kind} UNCONN 0 0 {address}:53 0.0.0.0:* users:(("unbound",pid=9,fd=3))\n'
@@ -49,7 +49,7 @@ def question(server, *questions, source="0.0.0.0"):
     return f"python3 -IS -c {shlex.join([PROGRAM, source, server, '2', *sent])}"
 
 
-def said(*messages):
+def printed(*messages):
     return "".join(f"0.002 {one if isinstance(one, str) else one.hex()}\n" for one in messages)
 
 
@@ -82,13 +82,13 @@ def neighbours(*pairs):
 
 def answers(server, wanted):
     line = question(server, *wanted)
-    return {line: said(*(right(one, n, value) for n, (one, value) in enumerate(wanted.items(), 1)))}
+    return {line: printed(*(right(one, n, value) for n, (one, value) in enumerate(wanted.items(), 1)))}
 
 
 OF_HEAD = neighbours(("head1", "10.9.0.10"), ("gpu1", "10.9.0.11"))
 OF_WORKER = neighbours(("gpu1", "10.9.0.11"), ("gpu2", "10.9.0.12"))
 FOREIGN = Question("example.com")
-NO_SUCH_NAME = said(reply(FOREIGN, code=3))
+NO_SUCH_NAME = printed(reply(FOREIGN, code=3))
 
 
 def healthy(cluster, which):
@@ -142,7 +142,7 @@ FAILURES = [
         OTHERS,
         worker,
         installed(os_release("debian-13").family, ("resolvconf", "openresolv"), missing=("resolvconf",)),
-        "openresolv is installed, and writes /etc/resolv.conf",
+        "openresolv is installed and writes /etc/resolv.conf",
     ),
     (OTHERS, worker, file("/etc/dhcpcd.enter-hook", None), "/etc/dhcpcd.enter-hook is missing"),
     (RUNS, head, unit("unbound.service", "failed"), "unbound.service is failed"),
@@ -155,14 +155,14 @@ FAILURES = [
     (
         EACH,
         worker,
-        {question("10.9.0.10", *OF_WORKER): said(*["! timed out"] * 4)},
+        {question("10.9.0.10", *OF_WORKER): printed(*["! timed out"] * 4)},
         "head1 (10.9.0.10) does not answer: timed out",
     ),
     (
         EACH,
         worker,
         {
-            question("10.9.0.10", *OF_WORKER): said(
+            question("10.9.0.10", *OF_WORKER): printed(
                 right(Question("gpu1.test.example"), 1, "10.9.0.99"),
                 *(right(one, n, v) for n, (one, v) in enumerate(OF_WORKER.items(), 1) if n > 1),
             )
@@ -191,7 +191,7 @@ FAILURES = [
         KNOWS,
         head,
         {
-            question("127.0.0.1", *all_names(CLUSTER)): said(
+            question("127.0.0.1", *all_names(CLUSTER)): printed(
                 *(
                     reply(one, code=3, identity=n) if n == 3 else right(one, n, value)
                     for n, (one, value) in enumerate(all_names(CLUSTER).items(), 1)
@@ -227,12 +227,12 @@ def test_unreadable_answers_never_pass(name, answer):
 
 
 def test_a_resolver_whose_forwarders_fail_is_a_warning():
-    wrong = {question("10.9.0.10", FOREIGN): said(reply(FOREIGN, code=2))}
+    wrong = {question("10.9.0.10", FOREIGN): printed(reply(FOREIGN, code=2))}
     host = FakeHost({**healthy(CLUSTER, worker), **wrong})
     result = judged("dns", CHECKS, OUTSIDE, CLUSTER, worker(CLUSTER), host)
     assert (result.status, result.evidence) == (
         "WARN",
-        "example.com is answered at once, and not resolved: head1 (10.9.0.10) SERVFAIL in 0.002 s",
+        "example.com is answered at once but not resolved: head1 (10.9.0.10) SERVFAIL in 0.002 s",
     )
 
 
@@ -277,19 +277,19 @@ OWN = Question("head1.test.example")
     ("answer", "status", "evidence"),
     [
         (
-            said(reply(OWN, code=5)),
+            printed(reply(OWN, code=5)),
             "PASS",
-            "listens on 127.0.0.1 and 10.9.0.10 alone; 198.51.100.10 is refused",
+            "listens only on 127.0.0.1 and 10.9.0.10; 198.51.100.10 is refused",
         ),
         (
-            said(right(OWN, 1, "10.9.0.10")),
+            printed(right(OWN, 1, "10.9.0.10")),
             "FAIL",
             "unbound answers 198.51.100.10, an external address, with 10.9.0.10",
         ),
         (
             "2.001 ! timed out\n",
             "UNKNOWN",
-            "asked from 198.51.100.10, unbound does not refuse: timed out",
+            "unbound does not refuse a query from 198.51.100.10: timed out",
         ),
     ],
 )

@@ -226,8 +226,8 @@ def test_dockers_own_archive():
 def test_the_group_is_set_whole():
     plan = planned(SITE, GPU)
     assert commands(plan, "Set the members of group docker") == ("gpasswd --members ada docker",)
-    nobody = runtimes(docker=DockerOptions())
-    assert commands(planned(nobody, worker(nobody)), "Set the members of group docker") == (
+    no_members = runtimes(docker=DockerOptions())
+    assert commands(planned(no_members, worker(no_members)), "Set the members of group docker") == (
         "gpasswd --members '' docker",
     )
 
@@ -264,24 +264,24 @@ def test_nothing_is_claimed_of_nodes_without_it():
 
 
 SETTINGS, REGISTRIES = (
-    "docker has its declared settings",
-    "docker knows the declared mirror and insecure registries",
+    "Docker has its declared settings",
+    "Docker has the declared mirror and insecure registries",
 )
-MEMBERS = "only declared users are in the group docker"
+MEMBERS = "only declared users are in group docker"
 
 
 @pytest.mark.parametrize(
     ("name", "answers", "status", "evidence"),
     [
-        ("docker runs", unit("docker.service"), "PASS", "docker.service is active and enabled"),
+        ("Docker is running", unit("docker.service"), "PASS", "docker.service is active and enabled"),
         (
-            "docker runs",
+            "Docker is running",
             unit("docker.service", active="failed"),
             "FAIL",
             "docker.service is failed",
         ),
         (
-            "docker runs",
+            "Docker is running",
             unit("docker.service", state="disabled"),
             "FAIL",
             "docker.service is active but disabled: it does not start at boot",
@@ -300,19 +300,19 @@ MEMBERS = "only declared users are in the group docker"
             "/etc/docker/daemon.json is missing",
         ),
         (
-            "docker was started with its declared settings",
+            "Docker was started with its declared settings",
             answer(STARTED_READ, JSON),
             "PASS",
             "the daemon was started with the declared settings",
         ),
         (
-            "docker was started with its declared settings",
+            "Docker was started with its declared settings",
             answer(STARTED_READ, JSON.replace("50m", "5m")),
             "FAIL",
-            "the daemon was started with settings that differ from the declared ones",
+            "the docker daemon was started with settings that differ from the declared ones",
         ),
         (
-            "docker was started with its declared settings",
+            "Docker was started with its declared settings",
             answer(STARTED_READ, ""),
             "UNKNOWN",
             "Answer of cat /run/docker-started-with.json: the node printed nothing",
@@ -346,9 +346,9 @@ MEMBERS = "only declared users are in the group docker"
             MEMBERS,
             {GROUP: "docker:x:103:ada,eve\n"},
             "FAIL",
-            "eve may become root through the group docker, and nothing declares it",
+            "eve may become root through group docker but is not declared",
         ),
-        (MEMBERS, {GROUP: "docker:x:103:\n"}, "FAIL", "ada is not in the group docker"),
+        (MEMBERS, {GROUP: "docker:x:103:\n"}, "FAIL", "ada is not in group docker"),
         (MEMBERS, {GROUP: "docker\n"}, "UNKNOWN", "getent did not print the group docker"),
     ],
 )
@@ -361,4 +361,4 @@ def test_a_runtime_that_docker_does_not_know():
     options = OPTIONS.model_copy(update={"runtimes": {"nvidia": "/usr/bin/nvidia-container-runtime"}})
     made = runtimes(docker=options)
     found = judged("docker", CHECKS, SETTINGS, made, worker(made), FakeHost(info()))
-    assert (found.status, found.evidence) == ("FAIL", "docker does not know the runtime nvidia")
+    assert (found.status, found.evidence) == ("FAIL", "docker has no runtime nvidia")

@@ -72,7 +72,7 @@ def test_it_is_planned_on_every_release(os):
     plan = planned(cluster, worker(cluster))
     assert plan.error is None
     assert commands(plan, "Install EFA") == (texts.install(FULL),)
-    fetch = commands(plan, "Fetch the installer of EFA")[0]
+    fetch = commands(plan, "Fetch the EFA installer")[0]
     assert "https://efa-installer.amazonaws.com/aws-efa-installer-1.41.0.tar.gz" in fetch
     assert DIGEST in fetch
 
@@ -123,7 +123,12 @@ HEALTHY = {
 }
 CASES = [
     (INSTALLED, {}, "PASS", "aws-efa-installer 1.41.0"),
-    (INSTALLED, {texts.READ_VERSION: "1.38.0\n"}, "FAIL", "aws-efa-installer 1.38.0 ran last, not 1.41.0"),
+    (
+        INSTALLED,
+        {texts.READ_VERSION: "1.38.0\n"},
+        "FAIL",
+        "aws-efa-installer 1.38.0 was run last, not 1.41.0",
+    ),
     (INSTALLED, {texts.READ_VERSION: "\n"}, "UNKNOWN", None),
     (INSTALLED, {texts.READ_VERSION: (2, "", "sed: can't read")}, "UNKNOWN", None),
     (PROVIDER, {}, "PASS", "2 devices"),

@@ -130,7 +130,7 @@ def test_what_el_gets():
 VERSION, HELP = "enroot version", "srun --help"
 RELEASE, KNOWS, BUILT = (
     "enroot is the declared release",
-    "srun knows --container-image",
+    "srun accepts --container-image",
     "pyxis was built for the installed Slurm",
 )
 ON = {
@@ -158,7 +158,7 @@ FILES = files(texts.declared(OPTIONS))
 )
 def test_users_folders(found, status, evidence):
     host = FakeHost(user_folder_answers(GPU, texts.folders(OPTIONS), *found))
-    result = judged("enroot_pyxis", CHECKS, "users' folders for enroot are theirs alone", SITE, GPU, host)
+    result = judged("enroot_pyxis", CHECKS, "users' enroot folders are private", SITE, GPU, host)
     assert (result.status, result.evidence) == (status, evidence)
 
 
@@ -184,19 +184,19 @@ def test_heads_get_the_flags_too():
             f"{texts.PYXIS_CONF} is missing",
         ),
         (
-            "enroot's declared hooks are on",
+            "enroot's declared hooks are enabled",
             ON,
             "PASS",
             "50-slurm-pmi.sh, 50-slurm-pytorch.sh turned on",
         ),
         (
-            "enroot's declared hooks are on",
+            "enroot's declared hooks are enabled",
             {**ON, **file("/etc/enroot/hooks.d/50-slurm-pmi.sh", None)},
             "FAIL",
             "/etc/enroot/hooks.d/50-slurm-pmi.sh is missing",
         ),
         (
-            "enroot's declared hooks are on",
+            "enroot's declared hooks are enabled",
             {**ON, **link("/etc/enroot/hooks.d/50-slurm-pytorch.sh", "/tmp/mine.sh")},
             "FAIL",
             (
@@ -205,7 +205,7 @@ def test_heads_get_the_flags_too():
             ),
         ),
         (
-            "enroot's declared hooks are on",
+            "enroot's declared hooks are enabled",
             {**ON, **file("/etc/enroot/hooks.d/50-slurm-pmi.sh", "#!/bin/sh\n")},
             "FAIL",
             "/etc/enroot/hooks.d/50-slurm-pmi.sh is not a link but a file",
@@ -222,7 +222,12 @@ def test_heads_get_the_flags_too():
             "FAIL",
             "pyxis was built as 0.24.0 slurm-wlm 22.05.8, which is not the declared release with the installed Slurm",
         ),
-        (KNOWS, {HELP: "--partition\n --container-image=[USER@]\n"}, "PASS", "srun knows --container-image"),
+        (
+            KNOWS,
+            {HELP: "--partition\n --container-image=[USER@]\n"},
+            "PASS",
+            "srun accepts --container-image",
+        ),
         (KNOWS, {HELP: "Usage: srun --partition\n"}, "FAIL", "srun does not know --container-image"),
         (
             KNOWS,

@@ -80,7 +80,7 @@ def test_a_node_with_nvswitches_gets_the_drivers_version_held(cluster):
     assert "apt-mark hold libnvidia-nscq nvidia-fabricmanager" in command
     assert "policy-rc.d" in command  # it starts with its configuration, not before
     assert content(plan, "/usr/share/nvidia/nvswitch/fabricmanager.cfg") == CFG
-    assert "systemctl start nvidia-fabricmanager.service" in commands(plan, "Run Fabric Manager")[1]
+    assert "systemctl start nvidia-fabricmanager.service" in commands(plan, "Start Fabric Manager")[1]
 
 
 def test_nvlink_5_brings_nvlsm_and_ib_umad(cluster):
@@ -111,7 +111,7 @@ def test_a_node_without_nvswitches_gets_nothing(cluster):
         (
             FabricmanagerOptions(resume_after_exit=True),
             "dgx-h100",
-            [("resume_after_exit", "On bare metal there are no partitions to take up again.", None)],
+            [("resume_after_exit", "On bare metal there are no partitions to resume.", None)],
         ),
     ],
 )
@@ -130,8 +130,8 @@ def test_a_lock_is_needed(tmp_path):
 
 
 INSTALLED = "Fabric Manager is installed as locked and held"
-VERSION = "Fabric Manager and the loaded driver are of one version"
-RUNS = "Fabric Manager runs"
+VERSION = "Fabric Manager and the loaded driver have the same version"
+RUNS = "Fabric Manager is running"
 JOINED = "every GPU has joined the NVLink fabric"
 SAYS = f"Fabric Manager version is : {DRIVER}\nBuild Info - Branch: rel/gpu_drv/r580\n"
 
@@ -150,7 +150,7 @@ SAYS = f"Fabric Manager version is : {DRIVER}\nBuild Info - Branch: rel/gpu_drv/
         (INSTALLED, {}, "UNKNOWN", None),
         (VERSION, {"nv-fabricmanager --version": SAYS, **xml("dgx-h100")}, "PASS", f"both are {DRIVER}"),
         (VERSION, {"nv-fabricmanager --version": SAYS.replace(DRIVER, "580.95.05"), **xml("dgx-h100")}, "FAIL",
-         f"Fabric Manager is 580.95.05, the loaded driver {DRIVER}: CUDA fails with error 802"),
+         f"Fabric Manager is 580.95.05 but the loaded driver is {DRIVER}: CUDA fails with error 802"),
         (VERSION, {"nv-fabricmanager --version": SAYS}, "UNKNOWN", None),
         (VERSION, {"nv-fabricmanager --version": "?", **xml("dgx-h100")}, "UNKNOWN",
          "nv-fabricmanager reports no version: '?'"),

@@ -41,8 +41,8 @@ OPTIONS = FirewallOptions(
         {"ports": "60000-60100", "protocol": "udp", "source": "198.51.100.7/32", "comment": "mosh, bastion"},
     ),
 )
-NOBODY = (
-    "Nobody could log in to the nodes: their management network is closed, and `ssh_from` names no other way."
+NO_PROCESS = (
+    "No login to the nodes would be possible: their management network is closed and `ssh_from` is empty."
 )
 
 
@@ -103,8 +103,8 @@ def test_options_that_are_refused(given, sentence):
             FirewallOptions(zones={"management": "closed"}),
             (
                 "zones.management",
-                NOBODY,
-                "leave it trusted, or name in `ssh_from` where rackwright comes from",
+                NO_PROCESS,
+                "leave it trusted, or add the control node's address to `ssh_from`",
             ),
         ),
     ],
@@ -168,7 +168,7 @@ def test_the_rules_are_there_before_the_network_and_after_the_unit_that_flushes(
 )
 @pytest.mark.parametrize("file", ["worker.nft", "head.nft"])
 def test_nft_takes_them_twice(file):
-    """In a network namespace of its own; the second time it replaces its own table."""
+    """In a separate network namespace; the second time it replaces its own table."""
     ran = subprocess.run(
         ["unshare", "--net", "--map-root-user", "sh", "-ec", f"{_TWICE}", "sh", str(_file(file))],
         capture_output=True,
@@ -177,7 +177,7 @@ def test_nft_takes_them_twice(file):
         timeout=30,
     )
     if "unshare" in ran.stderr:
-        pytest.skip("this machine lets nobody make a network namespace")
+        pytest.skip("this host does not allow network namespaces")
     assert ran.returncode == 0, ran.stderr
     before, after, foreign = ran.stdout.split("===\n")
     assert before == after
@@ -200,13 +200,13 @@ def _file(name: str) -> Path:
 @pytest.mark.parametrize(
     ("os", "steps"),
     [
-        ("debian-13", ["Install nftables", "Put the firewall's rules in force", "Load the rules at boot"]),
+        ("debian-13", ["Install nftables", "Load the firewall rules", "Load the firewall rules at boot"]),
         (
             "rocky-9",
             [
                 "Install nftables",
-                "Put the firewall's rules in force",
-                "Load the rules at boot",
+                "Load the firewall rules",
+                "Load the firewall rules at boot",
                 "Mask firewalld",
             ],
         ),
@@ -326,7 +326,7 @@ def test_a_healthy_head_listens_on_what_is_declared():
             line("exporter", "0.0.0.0:9100", details="uid:61500 ino:9 sk:1 cgroup:/x <->"),
             "nothing declares exporter on every address, tcp port 9100",
         ),
-        # root's shell is nobody's job; a program that calls itself a user's is not one
+        # root's shell belongs to no job; a program that calls itself a user's is not one
         (
             line(
                 "nc", "0.0.0.0:4444", details="ino:9 sk:1 cgroup:/user.slice/user-0.slice/session-1.scope <->"
@@ -359,7 +359,7 @@ def test_ports_of_users_and_jobs_are_counted_and_not_judged():
     assert (found.wrong, found.of_users, found.local) == ((), 1, 1)
 
 
-# Seen on a Debian 13 container while a job of MPI ran (Slurm 24.11, PMIx 5.0.7), 2026-11-24: no control group of its own.
+# Seen on a Debian 13 container while a job of MPI ran (Slurm 24.11, PMIx 5.0.7), 2026-11-24: no separate control group.
 INHERITED = """\
 tcp LISTEN 0      4096     0.0.0.0:33181 0.0.0.0:* users:(("python3",pid=7486,fd=16),("slurmstepd",pid=7467,fd=16)) ino:389812 sk:c cgroup:/system.slice/slurmd.service <->
 """
@@ -376,8 +376,8 @@ def test_a_socket_of_nfsd_has_an_inode_and_no_process():
     found = verdict(nfsd, Listener("kernel", (2049, 2049)))
     assert (found.wrong, found.unseen, found.declared) == ((), (), 1)
     assert len(verdict(line("", "0.0.0.0:2050"), Listener("kernel", (2049, 2049))).unseen) == 1
-    (said,) = verdict(line("nc", "0.0.0.0:2049"), Listener("kernel", (2049, 2049))).wrong
-    assert said == "nothing declares nc on every address, tcp port 2049"
+    (shown,) = verdict(line("nc", "0.0.0.0:2049"), Listener("kernel", (2049, 2049))).wrong
+    assert shown == "nothing declares nc on every address, tcp port 2049"
 
 
 @pytest.mark.parametrize(
@@ -395,7 +395,7 @@ EL = site({"firewall": FirewallOptions()}, os=os_release("rocky-9"))
 NODE = worker(CLUSTER)
 LIVE = asked(rules.LIVE)
 UFW = asked(_ASK_UFW)
-SOCKETS = "nothing listens that is not declared"
+SOCKETS = "only declared services listen"
 ON_WORKER = line("sshd", "0.0.0.0:22") + line("slurmd", "0.0.0.0:6818")
 
 
@@ -423,25 +423,25 @@ def test_a_healthy_node_passes(cluster, name):
 
 CASES = [
     (CLUSTER, "nftables is installed", installed(os_family("debian"), ("nftables",), missing=("nftables",)), "FAIL", "not installed: nftables"),
-    (CLUSTER, "the rules are as declared on disk", files({rules.RULES: None}), "FAIL", f"{rules.RULES} is missing"),
-    (CLUSTER, "the rules are loaded at boot", unit(UNIT, state="disabled"), "FAIL", f"{UNIT} is active but disabled: it does not start at boot"),
-    (CLUSTER, "the rules in force are the declared ones", {LIVE: "the table inet rackwright is not there\n"}, "FAIL", "the table inet rackwright is not there"),
-    (CLUSTER, "the rules in force are the declared ones", {LIVE: "\n"}, "UNKNOWN", "nft did not say what the kernel filters by"),
-    (EL, "firewalld filters nothing besides", unit("firewalld.service"), "FAIL", "firewalld.service is enabled, not masked: a packet comes in only where both let it"),
-    (CLUSTER, "ufw filters nothing besides", {UFW: "ENABLED=yes\nLOGLEVEL=low\n"}, "WARN", "ufw filters too: a packet comes in only where both let it"),
-    (CLUSTER, "ufw filters nothing besides", {UFW: "ENABLED=no\n"}, "PASS", "ufw is disabled"),
-    (CLUSTER, "ufw filters nothing besides", {UFW: ""}, "UNKNOWN", "/etc/ufw/ufw.conf does not say whether ufw is enabled"),
+    (CLUSTER, "the firewall rules on disk are as declared", files({rules.RULES: None}), "FAIL", f"{rules.RULES} is missing"),
+    (CLUSTER, "the firewall rules are loaded at boot", unit(UNIT, state="disabled"), "FAIL", f"{UNIT} is active but disabled: it does not start at boot"),
+    (CLUSTER, "the loaded firewall rules are as declared", {LIVE: "the table inet rackwright is not there\n"}, "FAIL", "the table inet rackwright is not there"),
+    (CLUSTER, "the loaded firewall rules are as declared", {LIVE: "\n"}, "UNKNOWN", "nft did not print the kernel's rules"),
+    (EL, "firewalld filters nothing", unit("firewalld.service"), "FAIL", "firewalld.service is enabled, not masked: a packet needs both filters to accept it"),
+    (CLUSTER, "ufw filters nothing", {UFW: "ENABLED=yes\nLOGLEVEL=low\n"}, "WARN", "ufw is active too: a packet needs both filters to accept it"),
+    (CLUSTER, "ufw filters nothing", {UFW: "ENABLED=no\n"}, "PASS", "ufw is disabled"),
+    (CLUSTER, "ufw filters nothing", {UFW: ""}, "UNKNOWN", "/etc/ufw/ufw.conf does not set whether ufw is enabled"),
     (CLUSTER, SOCKETS, {"ss -Hltunpe": ON_WORKER + line("nc", "0.0.0.0:4444")}, "FAIL", "nothing declares nc on every address, tcp port 4444"),
-    (CLUSTER, SOCKETS, {"ss -Hltunpe": ""}, "UNKNOWN", "ss names no socket at all, and not even sshd's"),
+    (CLUSTER, SOCKETS, {"ss -Hltunpe": ""}, "UNKNOWN", "ss lists no socket at all, not even sshd's"),
     (CLUSTER, SOCKETS, {"ss -Hltunpe": "what?"}, "UNKNOWN", "ss printed 'what?'"),
     (CLUSTER, SOCKETS, {"ss -Hltunpe": ON_WORKER + line("", "0.0.0.0:80")}, "UNKNOWN", "ss shows no process of 1 sockets, e.g. of tcp port 80"),
     (CLUSTER, SOCKETS, {"ss -Hltunpe": (127, "", "sh: 1: ss: not found")}, "UNKNOWN", "cannot run `ss`: sh: 1: ss: not found"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("cluster", "name", "told", "status", "evidence"), CASES)
-def test_what_a_check_says_of_a_node(cluster, name, told, status, evidence):
-    host = FakeHost({**healthy(cluster), **told})
+@pytest.mark.parametrize(("cluster", "name", "reported", "status", "evidence"), CASES)
+def test_what_a_check_says_of_a_node(cluster, name, reported, status, evidence):
+    host = FakeHost({**healthy(cluster), **reported})
     result = judged("firewall", CHECKS, name, cluster, worker(cluster), host)
     assert (result.status, result.evidence) == (status, evidence)
 

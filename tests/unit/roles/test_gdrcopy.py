@@ -43,7 +43,7 @@ def test_what_a_node_gets(cluster):
     assert "install gdrdrv-dkms=2.5.1-1 libgdrapi=2.5.1-1\n" in command
     assert "apt-mark hold gdrdrv-dkms libgdrapi" in command
     assert content(plan, "/etc/modules-load.d/rackwright-gdrdrv.conf").splitlines()[1:] == ["gdrdrv"]
-    (loading,) = commands(plan, "Load gdrdrv, and let every user open it")
+    (loading,) = commands(plan, "Load gdrdrv and open it to every user")
     assert loading == (
         "modprobe gdrdrv\n"
         "major=$(awk '$2 == \"gdrdrv\" { print $1 }' /proc/devices)\n"
@@ -69,7 +69,7 @@ def test_problems(tmp_path):
 
 INSTALLED = "GDRCopy is installed as declared and held"
 LOADED = "gdrdrv is loaded at the declared version"
-DEVICE = "every user may open /dev/gdrdrv"
+DEVICE = "every user can open /dev/gdrdrv"
 MODULES = {"cat /proc/modules": "nvidia 1 0 - Live 0x0\ngdrdrv 1 0 - Live 0x0\n"}
 MODINFO = "modinfo -F version gdrdrv"
 STAT = "stat -c '%F %a' /dev/gdrdrv"
@@ -84,7 +84,7 @@ STAT = "stat -c '%F %a' /dev/gdrdrv"
          f"gdrdrv-dkms is 2.4.4-1, not {GDRCOPY}"),
         (INSTALLED, {}, "UNKNOWN", None),
         (LOADED, {**MODULES, MODINFO: "2.5.1\n"}, "PASS", "gdrdrv 2.5.1"),
-        (LOADED, {**MODULES, MODINFO: "2.4.4\n"}, "FAIL", "gdrdrv is 2.4.4, declared 2.5.1"),
+        (LOADED, {**MODULES, MODINFO: "2.4.4\n"}, "FAIL", "gdrdrv has version 2.4.4, not 2.5.1"),
         (LOADED, {"cat /proc/modules": "nvidia 1 0 - Live 0x0\n"}, "FAIL", "gdrdrv is not loaded"),
         (LOADED, {"cat /proc/modules": ""}, "UNKNOWN", "/proc/modules is empty"),
         (LOADED, MODULES, "UNKNOWN", None),

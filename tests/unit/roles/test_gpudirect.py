@@ -35,7 +35,7 @@ def test_peermem_only_by_option_and_with_doca(tmp_path):
     ((path, message, _),) = GpudirectOptions(peermem=True).problems(made(tmp_path, peermem=True))
     assert (path, message) == (
         "peermem",
-        "nvidia-peermem needs DOCA-OFED's peer-memory interface, and the RDMA drivers are inbox.",
+        "nvidia-peermem needs DOCA-OFED's peer-memory interface, but the RDMA drivers are inbox.",
     )
     cluster = site(
         tmp_path,
@@ -58,14 +58,14 @@ def test_proprietary_modules_have_no_dmabuf(tmp_path):
         (
             "peermem",
             "gpu1 is locked to proprietary kernel modules, which do not support dma-buf.",
-            "set `peermem: true` (with DOCA-OFED), or take the role from such nodes",
+            "set `peermem: true` (with DOCA-OFED), or remove the role from these nodes",
         )
     ]
 
 
 OPEN = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.173.02  Release Build\n"
 OLD = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.261.03  Thu Aug 1\n"
-DMABUF = "NICs can reach GPU memory by dma-buf"
+DMABUF = "NICs can access GPU memory through dma-buf"
 PEERMEM = "nvidia-peermem is loaded only as declared"
 DRIVER, UNAME, MODULES = "cat /proc/driver/nvidia/version", "uname -r", "cat /proc/modules"
 
@@ -75,7 +75,7 @@ DRIVER, UNAME, MODULES = "cat /proc/driver/nvidia/version", "uname -r", "cat /pr
     [
         (DMABUF, {DRIVER: OPEN, UNAME: "6.12.107+deb13-amd64\n"}, "PASS", "open kernel modules on 6.12.107+deb13-amd64"),
         (DMABUF, {DRIVER: OLD, UNAME: "6.12.107\n"}, "FAIL", "the loaded driver is the proprietary one, which does not support dma-buf"),
-        (DMABUF, {DRIVER: OPEN, UNAME: "5.4.0-200-generic\n"}, "FAIL", "the kernel is 5.4.0-200-generic; dma-buf for peers came with 5.12"),
+        (DMABUF, {DRIVER: OPEN, UNAME: "5.4.0-200-generic\n"}, "FAIL", "the kernel is 5.4.0-200-generic; dma-buf for peers needs 5.12 or newer"),
         (DMABUF, {DRIVER: "", UNAME: "6.1.0\n"}, "UNKNOWN", "the driver or the kernel does not report its version"),
         (DMABUF, {}, "UNKNOWN", None),
         (PEERMEM, {MODULES: "nvidia 1 0 - Live 0x0\n"}, "PASS", "dma-buf alone"),

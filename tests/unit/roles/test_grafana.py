@@ -82,19 +82,19 @@ PLAIN = cluster()
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"oidc": {**OIDC, "admins": [], "viewers": []}}, "No user could log in: no group has a role."),
+        ({"oidc": {**OIDC, "admins": [], "viewers": []}}, "No user can log in: no group has a role."),
         (
             {"oidc": {**OIDC, "token_url": "http://id.example.com/token"}},
-            "`token_url` is plain HTTP: who reads the network can log in.",
+            "`token_url` is plain HTTP: anyone who reads the network traffic can log in.",
         ),
         (
             {"oidc": {**OIDC, "admins": ["a' || 'Admin"]}},
             "String should match pattern '^[A-Za-z0-9_/][A-Za-z0-9_ ./:@-]{0,127}$'",
         ),
-        ({"ldap": {**LDAP, "admins": [], "editors": []}}, "No user could log in: no group has a role."),
+        ({"ldap": {**LDAP, "admins": [], "editors": []}}, "No user can log in: no group has a role."),
         (
             {"ldap": {**LDAP, "search_filter": "(uid=ada)"}},
-            "`search_filter` has no place for the name that someone types.",
+            "`search_filter` has no placeholder for the user name.",
         ),
         (
             {"ldap": {**LDAP, "search_base": 'dc=x"\nbind_dn="y'}},
@@ -118,21 +118,27 @@ def test_options_that_are_refused(given, sentence):
             [
                 (
                     "",
-                    "Grafana has no certificate: passwords of its users would cross the network in the clear.",
+                    "Grafana has no certificate: its users' passwords would cross the network in the clear.",
                     "add the role `site_ca: {}`, or declare it: `plain_http: true`",
                 )
             ],
         ),
         (
             cluster(plain_http=True),
-            [("plain_http", "The site has a CA: Grafana gets a certificate.", "leave `plain_http` out")],
+            [
+                (
+                    "plain_http",
+                    "`plain_http` has no effect: the site CA gives Grafana a certificate.",
+                    "leave `plain_http` out",
+                )
+            ],
         ),
         (
             cluster(prometheus=False),
             [
                 (
                     "",
-                    "No Prometheus is declared whose metrics Grafana could show.",
+                    "No Prometheus is declared for Grafana to show.",
                     "add the role `prometheus: {}`",
                 )
             ],
@@ -142,7 +148,7 @@ def test_options_that_are_refused(given, sentence):
             [
                 (
                     "login_form",
-                    "No user could log in: there is neither a login form nor single sign-on.",
+                    "No user can log in: there is neither a login form nor single sign-on.",
                     "declare `oidc`",
                 )
             ],
@@ -180,7 +186,7 @@ def read_ini(of):
 
 
 @pytest.mark.parametrize("of", [SITE, PLAIN, cluster(ca=False, plain_http=True)])
-def test_nobody_comes_in_without_a_login(of):
+def test_a_login_is_always_required(of):
     found = read_ini(of)
     assert found["auth.anonymous"]["enabled"] == "false"
     assert found["users"]["allow_sign_up"] == "false"
@@ -253,7 +259,7 @@ def test_data_sources_without_a_ca():
 def test_dashboards_are_those_of_this_cluster():
     found = texts.dashboards(PLAIN)
     assert "Cluster/overview.json" in found
-    assert "Jobs/job.json" not in found, "nothing tells of jobs here"
+    assert "Jobs/job.json" not in found, "nothing reports jobs here"
     titles = [panel["title"] for panel in json.loads(found["Cluster/overview.json"])["panels"]]
     assert "CPU busy" in titles
     assert "GPU power" not in titles

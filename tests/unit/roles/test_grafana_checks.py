@@ -84,7 +84,7 @@ def test_settings():
     assert check(FILES, settings(drop_in=None)) == ("FAIL", f"{OPTIONS.drop_in(HEAD)} is missing")
 
 
-def test_ldap_settings_that_nobody_declares():
+def test_undeclared_ldap_settings():
     of = cluster()
     answers = {}
     for path, text in texts.plain_files(of, head(of), options(of)).items():
@@ -110,7 +110,7 @@ def test_secrets(store):
         f"{FOLDER}/grafana_admin_password is not as declared",
     )
     store.gone = ("grafana_ldap_password",)
-    assert check(SECRETS, secrets()) == ("UNKNOWN", "the secrets store has no grafana_ldap_password")
+    assert check(SECRETS, secrets()) == ("UNKNOWN", "the secrets store lacks grafana_ldap_password")
 
 
 def test_dashboards():
@@ -155,17 +155,17 @@ LOCKED = {line: "401" for path in verify._CLOSED for line in status_of(path, "40
         ),
     ],
 )
-def test_nobody_gets_an_answer_without_a_login(answers, status, evidence):
+def test_requests_without_a_login_get_no_answer(answers, status, evidence):
     assert check(CLOSED, answers) == (status, evidence)
 
 
-def api(path, said):
+def api(path, printed):
     words = ("sh", "-c", web.ASK, "sh", "admin", f"{FOLDER}/grafana_admin_password", f"{BASE}/api/{path}")
-    return {shlex.join(words): said if isinstance(said, str) else json.dumps(said)}
+    return {shlex.join(words): printed if isinstance(printed, str) else json.dumps(printed)}
 
 
 @pytest.mark.parametrize(
-    ("said", "status", "evidence"),
+    ("printed", "status", "evidence"),
     [
         ({"login": "admin", "isGrafanaAdmin": True}, "PASS", "admin logs in"),
         (
@@ -174,7 +174,7 @@ def api(path, said):
             'Grafana refuses the administrator\'s password: {"message": "Invalid username or password"}',
         ),
         ({"login": "admin", "isGrafanaAdmin": False}, "FAIL", "admin is not an administrator of Grafana"),
-        ([1], "UNKNOWN", "Grafana's answer has another form than documented"),
+        ([1], "UNKNOWN", "Grafana's response is not in the documented format"),
         (
             "<html>",
             "UNKNOWN",
@@ -182,8 +182,8 @@ def api(path, said):
         ),
     ],
 )
-def test_the_administrator(said, status, evidence):
-    assert check(ADMIN, api("user", said)) == (status, evidence)
+def test_the_administrator(printed, status, evidence):
+    assert check(ADMIN, api("user", printed)) == (status, evidence)
 
 
 UIDS = [texts.PROMETHEUS, texts.ALERTMANAGER, texts.LOKI]
@@ -228,8 +228,8 @@ def test_data_sources(more, status, evidence):
 
 def found_dashboards(**changed):
     listed = {**texts.dashboard_uids(SITE), **changed}
-    said = [{"uid": uid, "folderTitle": folder} for uid, folder in listed.items() if folder is not None]
-    return api("search?type=dash-db&limit=5000", said)
+    printed = [{"uid": uid, "folderTitle": folder} for uid, folder in listed.items() if folder is not None]
+    return api("search?type=dash-db&limit=5000", printed)
 
 
 def test_dashboards_that_are_shown():

@@ -121,7 +121,7 @@ def test_modules_of_other_versions_go_after_the_program_that_used_them():
     order = (
         "Write the modules of the health check",
         f"Write {places.PROGRAM}",
-        "Remove the modules of other versions",
+        "Remove modules of other versions",
     )
     assert [name for name in names if name in order] == list(order)
 
@@ -130,7 +130,7 @@ def test_modules_of_other_versions_are_removed_and_no_others(tmp_path):
     own = tmp_path / texts.modules_folder().rpartition("/")[2]
     for name in (own.name, "0123456789abcdef", f".{own.name}.rackwright-99"):
         (tmp_path / name / "rackwright").mkdir(parents=True)
-    (command,) = commands(planned(SITE, WORKER), "Remove the modules of other versions")
+    (command,) = commands(planned(SITE, WORKER), "Remove modules of other versions")
     here = command.replace(places.MODULES, str(tmp_path)).replace("sleep 2;", "")
     assert here.count(str(tmp_path)) == 1
     subprocess.run(["sh", "-c", here], check=True)
@@ -210,7 +210,9 @@ def test_simulated_gpus_are_in_scope_and_the_rest_stays_out():
 
 
 WANTED = texts.files_of(SITE, WORKER, WORKER.options["health"])
-FILES = {key: told for path, (text, mode) in WANTED.items() for key, told in file(path, text, mode).items()}
+FILES = {
+    key: reported for path, (text, mode) in WANTED.items() for key, reported in file(path, text, mode).items()
+}
 VERSION = texts.modules_folder().rpartition("/")[2]
 TREE = declared_tree({f"{VERSION}/{name}": text for name, text in texts.modules().items()})
 SHOW = f"timeout 60 {places.PROGRAM} show"
@@ -220,8 +222,8 @@ SETTINGS = f"HealthCheckInterval     = 300 sec\nHealthCheckNodeState    = CYCLE,
 
 
 def shown(outcome, *results, why=None):
-    told = [{"check": check, "status": status, "evidence": text} for check, status, text in results]
-    return json.dumps({"node": "gpu1", "outcome": outcome, "why": why, "results": told})
+    reported = [{"check": check, "status": status, "evidence": text} for check, status, text in results]
+    return json.dumps({"node": "gpu1", "outcome": outcome, "why": why, "results": reported})
 
 
 NOW = 1_795_206_453.0
@@ -234,8 +236,8 @@ def last(ago):
 GOOD = shown(
     "clean", ("gpu-count", "PASS", "8 GPUs"), ("memory-oom", "WARN", "one"), ("x", "OUT OF SCOPE", "")
 )
-DECLARED = "the health check's files are the declared ones"
-MODULES_ALONE = "the health check's modules are those of this rackwright and no others"
+DECLARED = "the health check's files are as declared"
+MODULES_ALONE = "the health check's modules are those of this rackwright version"
 MODULE = f"{VERSION}/rackwright/health/verdict.py"
 
 
@@ -246,7 +248,7 @@ def modules(*more, without="nothing", access="755"):
     return tree(places.MODULES, [*lines, *more])
 
 
-ROOTS = "root alone can write the health check's folders"
+ROOTS = "only root can write the health check's folders"
 
 
 def folders(**other):
@@ -283,26 +285,26 @@ CASES = [
     (ROOTS, folders(**{"/var/lib": "775 root"}), Status.FAIL, "/var/lib is a directory with 775 root"),
     (ROOTS, {**folders(), **file(places.METRICS_FOLDER, None)}, Status.FAIL, f"{places.METRICS_FOLDER} is missing"),
     (ROOTS, {}, Status.UNKNOWN, "cannot run `sh`"),
-    ("the node finds itself healthy", {SHOW: GOOD}, Status.PASS,
+    ("the node's health check passes", {SHOW: GOOD}, Status.PASS,
      "2 checks find nothing that drains the node; its 8 GPUs are simulated"),
-    ("the node finds itself healthy", {SHOW: (3, shown("bad", ("gpu-count", "FAIL", "7 of 8")), "")}, Status.FAIL,
+    ("the node's health check passes", {SHOW: (3, shown("bad", ("gpu-count", "FAIL", "7 of 8")), "")}, Status.FAIL,
      "gpu-count: 7 of 8"),
-    ("the node finds itself healthy", {SHOW: (4, shown("unknown", ("gpu-count", "UNKNOWN", "no tool")), "")},
+    ("the node's health check passes", {SHOW: (4, shown("unknown", ("gpu-count", "UNKNOWN", "no tool")), "")},
      Status.UNKNOWN, "gpu-count: no tool"),
-    ("the node finds itself healthy", {SHOW: (4, shown("unknown", why="no file"), "")}, Status.UNKNOWN, "no file"),
-    ("the node finds itself healthy", {}, Status.UNKNOWN, "the health check printed no verdict"),
+    ("the node's health check passes", {SHOW: (4, shown("unknown", why="no file"), "")}, Status.UNKNOWN, "no file"),
+    ("the node's health check passes", {}, Status.UNKNOWN, "the health check printed no verdict"),
     ("the workload manager runs the node's health check", {CONFIG: SETTINGS, LAST: last(20)}, Status.PASS,
-     "every 300 s; the last pass came to: clean"),
-    ("the workload manager runs the node's health check", {CONFIG: SETTINGS, LAST: last(900)}, Status.FAIL, "s ago, and every 300 s there should be one"),
+     "every 300 s; outcome of the last pass: clean"),
+    ("the workload manager runs the node's health check", {CONFIG: SETTINGS, LAST: last(900)}, Status.FAIL, "s ago, but one is due every 300 s"),
     ("the workload manager runs the node's health check", {CONFIG: SETTINGS.replace(places.PROGRAM, "(null)")}, Status.FAIL,
      "the health program of Slurm is not set"),
     ("the workload manager runs the node's health check", {CONFIG: SETTINGS.replace("300 sec", "0 sec")}, Status.FAIL,
-     "Slurm never runs its health program"),
+     "Slurm never runs the health program"),
     ("the workload manager runs the node's health check", {CONFIG: SETTINGS, LAST: ""}, Status.UNKNOWN, "did not print JSON"),
     *(("the workload manager runs the node's health check", {CONFIG: SETTINGS, LAST: text}, Status.UNKNOWN, why)
-      for text, why in (("[]", "does not say when"), ('{"at": NaN}', "holds NaN"), ('{"at": "1"}', "does not say when"),
-                        (last(-9000), "ahead of this machine's clock"))),
-    *(("the node finds itself healthy", {SHOW: text}, Status.UNKNOWN, why)
+      for text, why in (("[]", "has no time of the last pass"), ('{"at": NaN}', "holds NaN"), ('{"at": "1"}', "has no time of the last pass"),
+                        (last(-9000), "ahead of this host's clock"))),
+    *(("the node's health check passes", {SHOW: text}, Status.UNKNOWN, why)
       for text, why in (("[" * 9999, "nested deeper"), ("[]", "printed no verdict"), (shown("clean"), "no check passed"),
                         ('{"outcome": "clean", "why": null, "results": [1]}', "results.0: "))),
     ("the node acts on what its health check finds", {}, Status.WARN, "it only observes (health.act: false)"),

@@ -91,17 +91,19 @@ def test_what_has_to_be_mounted_before_homes_are_made():
 def test_the_access_role_leaves_them_to_the_server():
     made = home_site()
     plan = planned(made, worker(made))
-    (alice,), (admin,) = commands(plan, "Make user alice"), commands(plan, "Make user admin")
+    (alice,), (admin,) = commands(plan, "Create user alice"), commands(plan, "Create user admin")
     assert "--home-dir /shared/home/alice --no-create-home" in alice
     assert "--home-dir /home/admin --create-home" in admin
     given = USERS.users[0].model_copy(update={"home": "/data/alice"})
     own = home_site(access=USERS.model_copy(update={"users": (given, *USERS.users[1:])}))
-    assert "--home-dir /data/alice --create-home" in commands(planned(own, worker(own)), "Make user alice")[0]
+    assert (
+        "--home-dir /data/alice --create-home" in commands(planned(own, worker(own)), "Create user alice")[0]
+    )
     assert layout.users(own, homes()) == {"bob": 2002}
     plain = with_storage(site({"access": USERS}))
     assert (
         "--home-dir /home/alice --create-home"
-        in commands(planned(plain, worker(plain)), "Make user alice")[0]
+        in commands(planned(plain, worker(plain)), "Create user alice")[0]
     )
 
 
@@ -109,11 +111,11 @@ def test_what_the_server_gets():
     made = home_site()
     plan = planned(made, head(made))
     assert [op.name for op in plan.operations if op.role == "home"] == [
-        "Make /etc/rackwright",
-        "Make /usr/local/libexec",
+        "Create /etc/rackwright",
+        "Create /usr/local/libexec",
         "Write the list of homes",
-        "Write the program that makes homes",
-        "Make the homes of declared users",
+        "Write the program that creates homes",
+        "Create the homes of declared users",
     ]
     assert json.loads(content(plan, paths.SETTINGS)) == {
         "folders": [
@@ -141,7 +143,7 @@ def test_it_runs_where_homes_are():
 
 def test_quotas_are_set_for_everyone_and_for_some():
     made = home_site(homes(quota=QUOTA), makes=XFS)
-    (script,) = commands(planned(made, head(made)), "Set the quotas of home")
+    (script,) = commands(planned(made, head(made)), "Set the quotas on home")
     lines = shlex.split(script)[2].splitlines()
     assert lines == [
         "mountpoint -q /srv",
@@ -170,7 +172,7 @@ LAYOUT = {"disks": {"d": {"slot": "0000:01:00.0"}}, "filesystems": {"/srv": {"on
         (home_site(homes("10.9.0.200", quota=QUOTA)), []),
         (
             home_site(given=HomeOptions(mode="077")),
-            [("mode", "077 keeps users out of their own homes.", "e.g. `mode: '700'`")],
+            [("mode", "077 locks users out of their homes.", "e.g. `mode: '700'`")],
         ),
         (
             home_site(homes("10.9.0.200"), given=HomeOptions(made_on="gpu9")),
@@ -182,7 +184,7 @@ LAYOUT = {"disks": {"d": {"slot": "0000:01:00.0"}}, "filesystems": {"/srv": {"on
                 (
                     "made_on",
                     "gpu1 mounts no filesystem of purpose `home` whose server is outside of the cluster.",
-                    "leave it out: nodes that serve homes make them",
+                    "leave it out: nodes that serve homes create them",
                 )
             ],
         ),
@@ -326,7 +328,7 @@ def test_links_and_other_users_homes_are_left_alone(place, capsys, tmp_path):
     target = tmp_path / "elsewhere"
     target.mkdir(mode=0o755)
     (place / "alice").symlink_to(target)
-    assert run(capsys, "make") == (1, f"{place}/alice is not a folder: move it away by hand")
+    assert run(capsys, "make") == (1, f"{place}/alice is not a folder: move it aside by hand")
     assert target.stat().st_mode & 0o7777 == 0o755
     (place / "alice").unlink()
     (place / "alice").mkdir()
@@ -334,7 +336,7 @@ def test_links_and_other_users_homes_are_left_alone(place, capsys, tmp_path):
     settings.write_text(settings.read_text().replace(f'"alice": {ME}', '"alice": 4242'))
     assert run(capsys, "make") == (
         1,
-        f"{place}/alice belongs to uid {ME}, not to alice (4242): move it away by hand",
+        f"{place}/alice belongs to uid {ME}, not to alice (4242): move it aside by hand",
     )
 
 
@@ -438,7 +440,7 @@ def test_a_timer_looks_for_new_members():
     assert "After=" not in service
     disk = home_site(given=given, makes=XFS)
     assert "\nAfter=srv.mount\n" in content(planned(disk, head(disk)), paths.SERVICE_PATH)
-    assert "Look for new members of groups" in [op.name for op in plan.operations]
+    assert "Start the timer for new group members" in [op.name for op in plan.operations]
     assert content(planned(made, worker(made)), paths.TIMER_PATH) is None
     assert given.unit_files(head(made)) == (paths.SERVICE_PATH, paths.TIMER_PATH)
     assert MEMBERS in claimed("home", CHECKS, head(made))
@@ -571,7 +573,7 @@ def client_answers(seen=FINE, alive=ALIVE, table=MOUNTED, home=PATH):
         ({"alive": {PATH: {"error": "EIO", "text": "error"}}}, "FAIL", f"{PATH} cannot be read: EIO (error)"),
         ({"alive": {PATH: {"hangs": True, "seconds": 5}}}, "UNKNOWN", f"{PATH} does not answer within 5 s"),
         ({"seen": '{"hangs": true}'}, "UNKNOWN", f"{PATH} does not answer within 5 s"),
-        ({"seen": {"alice": FINE["alice"]}}, "UNKNOWN", f"the node did not look at {PATH}/bob"),
+        ({"seen": {"alice": FINE["alice"]}}, "UNKNOWN", f"the node did not report {PATH}/bob"),
         ({"table": ""}, "UNKNOWN", None),
     ],
 )  # fmt: skip

@@ -73,7 +73,7 @@ def test_two_filesystems_on_one_xfs_have_the_same_limits():
         )
     ]
     one_user = home_site(homes(quota=quota(users={"bob": {"gib": 5}})), second(quota=quota()), makes=XFS)
-    assert ["different quotas" in said for _, said, _ in problems(one_user)] == [True]
+    assert ["different quotas" in message for _, message, _ in problems(one_user)] == [True]
 
 
 @pytest.mark.parametrize(
@@ -110,9 +110,9 @@ def site_with(*filesystems, nfs_server=None, makes=None):
 )
 def test_no_home_is_made_in_an_export_that_others_write(mode, refused):
     options = NfsServerOptions(modes={"home": mode} if mode else {})
-    said = f"The folder of homes /srv/home on head1 has owner root and mode {mode}: no home is made unless only root owns and writes it."
+    message = f"The folder of homes /srv/home on head1 has owner root and mode {mode}: homes are created only in a folder that root alone owns and can write."
     assert problems(site_with(homes(), nfs_server=options)) == (
-        [("", said, "e.g. `nfs_server: {modes: {home: '755'}}`")] if refused else []
+        [("", message, "e.g. `nfs_server: {modes: {home: '755'}}`")] if refused else []
     )
 
 

@@ -2,7 +2,7 @@
 
 Each text of an example, and of a file that has what it lacks, gets a special character and a word after it. The
 cluster file names what it refuses; that is put right again until the rest is accepted. Then the word may be in no file
-that a node gets, except in JSON, where it is the whole text, and where ALLOWED says why it is harmless.
+that a node gets, except in JSON, where it is the whole text, and where ALLOWED explains why it is harmless.
 """
 
 from __future__ import annotations

@@ -29,8 +29,8 @@ from tests.unit.roles.stack_tools import installed
 PACKAGES = "the packages of MPI and its tools are installed"
 BUILT = "everything was built as declared"
 OPEN_MPI = "Open MPI is as declared, with UCX"
-ENVIRONMENT = "the environment of MPI's users is as declared"
-STARTS = "MPI's processes start through PMIx"
+ENVIRONMENT = "the MPI users' environment is as declared"
+STARTS = "MPI processes start through PMIx"
 NCCL_HELD = "NCCL is installed as locked and held"
 PERF = "all_reduce_perf loads the locked NCCL and CUDA"
 
@@ -61,7 +61,7 @@ def result(name, answers, made, node):
 
 def folders(parts, **changed):
     found = {recipe.part: recipe.folder for recipe in parts} | changed
-    return {line: told for one in parts for line, told in answer(one.read, found[one.part]).items()}
+    return {line: reported for one in parts for line, reported in answer(one.read, found[one.part]).items()}
 
 
 def loads(parts, nccl="2.30.4", cuda="/usr/local/cuda-13.0", mpi=None, text=LOADS):
@@ -154,7 +154,7 @@ def test_environment(gpus):
     plain = cpu_site(HpcStackOptions())
     none = {texts.PROFILE: None, texts.MODULEFILE: None}
     found = result(ENVIRONMENT, files(none), plain, plain.by_name["gpu1"])
-    assert (found.status, found.evidence) == ("PASS", "nothing is set, nothing is to be set")
+    assert (found.status, found.evidence) == ("PASS", "nothing is set, as declared")
     assert result(ENVIRONMENT, {}, plain, plain.by_name["gpu1"]).status == "UNKNOWN"
 
 
@@ -166,9 +166,9 @@ TWO = "rackwright-mpi 1 2 3 gpu1\nrackwright-mpi 0 2 3 gpu1\n"
     [
         (TWO, "PASS", "two processes found each other through PMIx"),
         ("rackwright-mpi 0 1 1 gpu1\nrackwright-mpi 0 1 1 gpu1\n", "FAIL",
-         "two processes printed rank, size and sum as [['0', '1', '1'], ['0', '1', '1']]: they do not find each other"),
+         "two processes printed rank, size and sum as [['0', '1', '1'], ['0', '1', '1']]: they did not find each other"),
         ((1, "", "srun: error: gpu1: tasks 0-1: Segmentation fault\n"), "FAIL",
-         "srun exited 1 saying: srun: error: gpu1: tasks 0-1: Segmentation fault"),
+         "srun exited 1: srun: error: gpu1: tasks 0-1: Segmentation fault"),
         ((1, "", "srun: error: Unable to allocate resources: Requested nodes are busy\n"), "UNKNOWN",
          "the processes did not start: srun: error: Unable to allocate resources: Requested nodes are busy"),
         ((124, "", ""), "UNKNOWN", "the processes did not start: nothing"),
@@ -194,8 +194,10 @@ def test_all_reduce_perf(gpus):
     made, node, parts = gpus
     assert result(PERF, loads(parts), made, node).status == "PASS"
     wrong = {
-        "it loads /usr/lib/x86_64-linux-gnu/libnccl.so.2.22.3, and NCCL 2.30.4 is locked": {"nccl": "2.22.3"},
-        "it loads /usr/local/cuda-12.4/lib64/libcudart.so.13.0.3, and the locked CUDA is in /usr/local/cuda-13.0": {
+        "it loads /usr/lib/x86_64-linux-gnu/libnccl.so.2.22.3, not the locked NCCL 2.30.4": {
+            "nccl": "2.22.3"
+        },
+        "it loads /usr/local/cuda-12.4/lib64/libcudart.so.13.0.3, not the locked CUDA in /usr/local/cuda-13.0": {
             "cuda": "/usr/local/cuda-12.4"
         },
         "libnccl is not found by the loader": {
@@ -206,7 +208,7 @@ def test_all_reduce_perf(gpus):
         found = result(PERF, loads(parts, **given), made, node)
         assert (found.status, found.evidence) == ("FAIL", evidence)
     found = result(PERF, loads(parts, mpi="/usr"), made, node)
-    assert found.evidence.startswith("it loads /usr/lib/libmpi.so.40.40.7, and the declared Open MPI is in ")
+    assert found.evidence.startswith("it loads /usr/lib/libmpi.so.40.40.7, not the declared Open MPI in ")
     assert result(PERF, {}, made, node).status == "UNKNOWN"
     static = loads(parts, text="\tnot a dynamic executable\n")
     found = result(PERF, static, made, node)

@@ -93,7 +93,7 @@ BOTH = (
 )
 NEITHER = (
     "channels",
-    "Nothing makes IMEX channels on gb1: not the boot, and not the workload manager.",
+    "Neither the boot nor the workload manager creates IMEX channels on gb1.",
     "e.g. `channels: 1`; or let the workload manager make them (Slurm: SwitchType switch/nvidia_imex)",
 )
 
@@ -172,7 +172,7 @@ def test_problems(tmp_path, nodes, options, problem):
     assert list(nodes[0].options.get("imex", ImexOptions(**options)).problems(cluster)) == [problem]
 
 
-def told(status="UP", **nodes):
+def reported(status="UP", **nodes):
     each = {"gb1": ("10.9.0.11", "READY"), "gb2": ("10.9.0.12", "READY"), **nodes}
     entries = {
         str(number): {"status": state, "host": host, "connections": {}, "version": "580.173.02"}
@@ -184,7 +184,7 @@ def told(status="UP", **nodes):
 ASK = "timeout 20 nvidia-imex-ctl -N -j"
 DOMAIN = "the NVLink domain is up with every declared node"
 INSTALLED = "IMEX is installed as locked and held"
-RUNS = "IMEX runs"
+RUNS = "IMEX is running"
 AT_BOOT = "the IMEX channels are created at every boot"
 CHANNELS = "the declared IMEX channels exist"
 FIND = "find /dev/nvidia-caps-imex-channels -type c -perm 0666 -name 'channel*'"
@@ -200,12 +200,12 @@ FIND = "find /dev/nvidia-caps-imex-channels -type c -perm 0666 -name 'channel*'"
         (RUNS, unit("nvidia-imex.service", active="activating"), "FAIL",
          "nvidia-imex.service is activating"),
         (RUNS, {}, "UNKNOWN", None),
-        (DOMAIN, {ASK: told()}, "PASS", "UP, 2 of 2 nodes READY"),
-        (DOMAIN, {ASK: told("DEGRADED", gb2=("10.9.0.12", "UNAVAILABLE"))}, "FAIL",
+        (DOMAIN, {ASK: reported()}, "PASS", "UP, 2 of 2 nodes READY"),
+        (DOMAIN, {ASK: reported("DEGRADED", gb2=("10.9.0.12", "UNAVAILABLE"))}, "FAIL",
          "the domain is DEGRADED: 10.9.0.12 is UNAVAILABLE"),
-        (DOMAIN, {ASK: told(gb2=("10.9.0.99", "READY"))}, "FAIL",
-         "the domain is UP: 10.9.0.12 is not in it; 10.9.0.99 is, and is not declared"),
-        (DOMAIN, {ASK: told("DEGRADED")}, "FAIL", "the domain is DEGRADED, though every node is READY: look at the connections"),
+        (DOMAIN, {ASK: reported(gb2=("10.9.0.99", "READY"))}, "FAIL",
+         "the domain is UP: 10.9.0.12 is not a member; 10.9.0.99 is a member but not declared"),
+        (DOMAIN, {ASK: reported("DEGRADED")}, "FAIL", "the domain is DEGRADED, although every node is READY: check the connections"),
         (DOMAIN, {ASK: "{}"}, "UNKNOWN", "nvidia-imex-ctl reports no nodes or no status"),
         (DOMAIN, {ASK: "Connection to IMEX daemon failed"}, "UNKNOWN", None),
         (DOMAIN, {}, "UNKNOWN", None),

@@ -117,13 +117,13 @@ def test_a_part_that_could_not_be_read_is_not_known(name, part, key):
 def test_an_account_that_apply_closed_is_a_warning(key):
     result = check(ACCOUNTS, answer("account|toor|0|/root|/usr/sbin/nologin|locked|1"), made(key=key))
     assert result.status is Status.WARN
-    assert "toor has uid 0 and is closed" in result.evidence
+    assert "toor has uid 0 and is locked" in result.evidence
 
 
 def test_keys_of_a_login_user_whose_own_key_is_not_known():
     result = check(KEYS, answer(), made())
     assert result.status is Status.UNKNOWN
-    assert "with which key rackwright logs in as rack" in result.evidence
+    assert "the key with which rackwright logs in as rack" in result.evidence
     ((path, sentence, hint),) = IntegrityOptions().warnings(made())
     assert path == "allowed_authorized_keys"
     assert "the keys of rack are not judged" in sentence
@@ -226,7 +226,7 @@ def test_files_of_a_unit_that_nothing_declares(fragment, drop_ins, foreign):
 
 
 def test_every_unit_file_that_a_role_writes_is_declared():
-    """Drop-ins of the plan on an empty node, against what the roles say."""
+    """Drop-ins of the plan on an empty node, against what the roles declare."""
     cluster = made(time=TimeOptions(), mariadb=MariadbOptions())
     for node in (head(cluster), worker(cluster)):
         written = {

@@ -23,7 +23,7 @@ from tests.unit.roles.fake_host import FakeHost, claimed, commands, content, err
 from tests.unit.roles.sites import expected, head, site, worker
 
 PATH = "/etc/rackwright-exporters/ipmi_exporter/ipmi.yml"
-READS, OWN = "ipmi_exporter reads what is declared", "this node's BMC answers in-band"
+READS, OWN = "ipmi_exporter has its declared settings", "this node's BMC answers in-band"
 LOCAL = IpmiExporterOptions(exclude_sensors=(2, 29))
 REMOTE = IpmiExporterOptions.model_validate(
     {"bmcs": {"gpu[1-2]": "10.20.0.11", "head1": "10.20.0.1"}, "workarounds": ["opensesspriv"]}
@@ -83,8 +83,8 @@ def test_what_is_warned_of():
     assert list(REMOTE.warnings(there)) == []
     weak = REMOTE.model_copy(update={"driver": "LAN", "privilege": "admin"})
     assert list(weak.warnings(there)) == [
-        ("driver", "IPMI 1.5 protects the BMCs' password badly.", "use LAN_2_0 where BMCs know it"),
-        ("privilege", "Reading sensors needs no administrator.", "use `privilege: user`"),
+        ("driver", "IPMI 1.5 barely protects the BMCs' password.", "use LAN_2_0 where BMCs support it"),
+        ("privilege", "Reading sensors does not need administrator privilege.", "use `privilege: user`"),
     ]
 
 
@@ -183,9 +183,9 @@ def test_it_is_planned_on_every_release(os):
     plan = planned(there, worker(there))
     assert plan.error is None
     names = [entry.name for entry in plan.operations if entry.role == "ipmi_exporter"]
-    assert names[:2] == ["Load the BMC's driver at boot", "Load the BMC's driver"]
-    assert names[-2:] == ["Write what ipmi_exporter reads", "Run ipmi_exporter"]
-    assert commands(plan, "Load the BMC's driver") == (texts.LOAD_DRIVER,)
+    assert names[:2] == ["Load the BMC driver at boot", "Load the BMC driver"]
+    assert names[-2:] == ["Write the ipmi_exporter settings", "Run ipmi_exporter"]
+    assert commands(plan, "Load the BMC driver") == (texts.LOAD_DRIVER,)
     assert content(plan, PATH) == texts.conf(worker(there), LOCAL, SECRETS.__getitem__)
 
 
@@ -255,4 +255,4 @@ def test_without_the_password_what_it_reads_is_not_known(monkeypatch):
     monkeypatch.setitem(SECRETS, "other", SECRETS["bmc_monitor_password"])
     there = cluster(REMOTE.model_copy(update={"password": "missing_password"}))
     found = judged("ipmi_exporter", CHECKS, READS, there, head(there), FakeHost({}))
-    assert (found.status, found.evidence) == ("UNKNOWN", "the secrets store has no missing_password")
+    assert (found.status, found.evidence) == ("UNKNOWN", "the secrets store lacks missing_password")

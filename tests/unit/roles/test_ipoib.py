@@ -49,11 +49,11 @@ def made(interfaces=None, *, rdma=CARDS, opensm=None, **where):
 def problems(**changes):
     cluster, _ = made(**changes)
     options = IpoibOptions.model_validate({"interfaces": changes.get("interfaces") or DECLARED})
-    return [(path, said) for path, said, _ in options.problems(cluster)]
+    return [(path, message) for path, message, _ in options.problems(cluster)]
 
 
 @pytest.mark.parametrize(
-    ("interfaces", "said"),
+    ("interfaces", "message"),
     [
         ({"ib0": {}}, "`ib0` is a name that the kernel or udev gives itself: renaming to it could fail."),
         (
@@ -72,12 +72,12 @@ def problems(**changes):
         ),
     ],
 )
-def test_what_cannot_be_is_refused(interfaces, said):
-    assert said in errors_in(IpoibOptions, {"interfaces": interfaces})[0]
+def test_what_cannot_be_is_refused(interfaces, message):
+    assert message in errors_in(IpoibOptions, {"interfaces": interfaces})[0]
 
 
 @pytest.mark.parametrize(
-    ("changes", "path", "said"),
+    ("changes", "path", "message"),
     [
         ({"interfaces": {"a": {"network": "fabrik"}}}, "interfaces.a.network", "There is no network fabrik."),
         (
@@ -117,16 +117,16 @@ def test_what_cannot_be_is_refused(interfaces, said):
         ),
     ],
 )
-def test_what_the_cluster_does_not_have_is_refused(changes, path, said):
-    assert (path, said) in problems(**changes)
+def test_what_the_cluster_does_not_have_is_refused(changes, path, message):
+    assert (path, message) in problems(**changes)
 
 
 def test_right_interfaces_have_no_problems_and_connected_mode_is_warned_of():
     assert problems() == []
     assert problems(opensm={"nodes": ["head1"], "partitions": {"storage": {"pkey": 1}}}) == []
     cluster, node = made()
-    ((path, said, _),) = node.options["ipoib"].warnings(cluster)
-    assert (path, said.partition(" have")[0]) == ("interfaces.ibrail1.mode", "ConnectX-4 and later")
+    ((path, message, _),) = node.options["ipoib"].warnings(cluster)
+    assert (path, message.partition(" support")[0]) == ("interfaces.ibrail1.mode", "ConnectX-4 and later")
 
 
 def test_a_network_with_larger_packets_than_a_datagram_is_refused():
@@ -135,10 +135,10 @@ def test_a_network_with_larger_packets_than_a_datagram_is_refused():
     cluster, node = made({"a": {}})
     big = cluster.networks["fabric"].model_copy(update={"mtu": 9000})
     cluster = cluster.model_copy(update={"networks": {**cluster.networks, "fabric": big}})
-    ((path, said, _),) = node.options["ipoib"].problems(cluster)
-    assert (path, said) == (
+    ((path, message, _),) = node.options["ipoib"].problems(cluster)
+    assert (path, message) == (
         "interfaces.a.mtu",
-        "fabric has packets of up to 9000 bytes, and datagram mode takes 4092.",
+        "fabric has an MTU of 9000, but datagram mode supports 4092.",
     )
 
 
@@ -233,7 +233,7 @@ def _sysfs(folder, **interfaces):
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({}, "in force"),
         ({"ibrail0": {"mtu": 1500}}, "ibrail0: MTU is 1500, not 2044; "),
@@ -242,7 +242,7 @@ def _sysfs(folder, **interfaces):
         ({"ibrail1": None}, "ibrail1 is missing; "),
     ],
 )
-def test_the_live_interfaces_are_compared(tmp_path, changes, said):
+def test_the_live_interfaces_are_compared(tmp_path, changes, message):
     right = {
         "ibrail0": {"mode": "datagram", "mtu": 2044},
         "ibrail0__8001": {"mode": "datagram", "mtu": 4092, "pkey": "0x8001"},
@@ -262,7 +262,7 @@ def test_the_live_interfaces_are_compared(tmp_path, changes, said):
     )
     script = f'ip() {{ case "$6" in {cases} esac; }}\n{script}'
     done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout == f"{said}\n"
+    assert done.stdout == f"{message}\n"
 
 
 def test_checks_pass_fail_and_do_not_know():
@@ -272,14 +272,14 @@ def test_checks_pass_fail_and_do_not_know():
     def check(name, replies):
         return judged("ipoib", CHECKS, name, cluster, node, FakeHost(replies))
 
-    force = "modes, MTUs, partitions and addresses of IPoIB interfaces are in force"
+    force = "IPoIB interfaces have their declared modes, MTUs, partitions and addresses"
     assert check(force, answer(texts.live(wanted), "in force\n")).status == "PASS"
     found = check(force, answer(texts.live(wanted), "ibrail0: MTU is 1500, not 2044; \n"))
     assert (found.status, found.evidence) == ("FAIL", "ibrail0: MTU is 1500, not 2044")
     assert check(force, answer(texts.live(wanted), "")).status == "UNKNOWN"
     assert check(force, {}).status == "UNKNOWN"
 
-    files = "the files of IPoIB interfaces are as declared"
+    files = "IPoIB configuration files are as declared"
     declared = texts.files(node, wanted)
     there = {line: reply for path, text in declared.items() for line, reply in file(path, text).items()}
     ours = answer(texts.of_ours(), "".join(f"{path}\n" for path in sorted(declared)))

@@ -73,10 +73,10 @@ def test_the_plan():
     assert [op.name for op in plan.operations if op.role == "irdma"] == [
         f"Write {paths.PROGRAM}",
         f"Write {paths.UNIT_PATH}",
-        "Set the protocol of ports at boot",
-        "Set the protocol of ports",
+        "Set the port protocol at boot",
+        "Set the port protocol",
     ]
-    assert commands(plan, "Set the protocol of ports") == (paths.PROGRAM,)
+    assert commands(plan, "Set the port protocol") == (paths.PROGRAM,)
     vm = intel_site(platform=Platform.VM)
     assert len([op for op in planned(vm, worker(vm)).operations if op.role == "irdma"]) == 2
     assert IrdmaOptions().unit_files(worker(cluster)) == (paths.UNIT_PATH,)
@@ -142,7 +142,7 @@ CASES = [
         PROTOCOL,
         {READ: "0000:18:00.0 false true\n0000:19:00.0 false false\n"},
         "FAIL",
-        "irdma_rail0 (0000:18:00.0) speaks roce, not iwarp; irdma_rail1 (0000:19:00.0) speaks none, not iwarp",
+        "irdma_rail0 (0000:18:00.0) uses roce, not iwarp; irdma_rail1 (0000:19:00.0) uses none, not iwarp",
     ),
     (PROTOCOL, {READ: "0000:18:00.0  \n"}, "UNKNOWN", None),
     (PROTOCOL, {READ: "0000:18:00.0 true false\n"}, "UNKNOWN", "devlink does not show 0000:19:00.0"),

@@ -28,9 +28,9 @@ ROLES = {
     "site_ca": SiteCaOptions(),
 }
 SITE = site({**ROLES, "job_metrics": OPTIONS})
-FILES = "the programs of jobs' metrics are as declared"
-REFUSES = "jobs' metrics are refused without a credential"
-ANSWERS = "a user of this node can ask for jobs' metrics"
+FILES = "the job metrics programs are as declared"
+REFUSES = "job metrics are refused without a credential"
+ANSWERS = "users of this node can query job metrics"
 CURL = (
     "curl --silent --show-error --noproxy '*' --output /dev/null --max-time 10 --write-out '%{http_code}' "
     "https://10.9.0.10:9911/v1/jobs/1"
@@ -47,8 +47,8 @@ def test_it_needs_prometheus_and_munge():
     assert sentences(SITE, "job_metrics") == []
     without = site({"job_metrics": OPTIONS})
     assert [sentence for _, sentence, _ in sentences(without, "job_metrics")] == [
-        "No Prometheus is declared that has metrics of jobs.",
-        "head1 has no MUNGE, which says who asks.",
+        "No Prometheus is declared to hold job metrics.",
+        "head1 has no MUNGE, which authenticates users.",
     ]
 
 

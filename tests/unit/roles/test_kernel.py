@@ -62,7 +62,7 @@ def test_the_locked_kernel_is_installed_held_and_boots(tmp_path):
     (install,) = commands(plan, "Install the declared kernel and its headers")
     assert f"install linux-headers-{KERNEL}=6.1.176-1 linux-image-{KERNEL}=6.1.176-1" in install
     assert "apt-mark hold" in install
-    assert commands(plan, "Boot the declared kernel") == ("update-grub",)
+    assert commands(plan, "Set the declared kernel for the next boot") == ("update-grub",)
     for distributor, entry in (("Debian", "Debian GNU/Linux"), ("Ubuntu", "Ubuntu")):
         script = f'GRUB_DISTRIBUTOR={distributor}\n{content(plan, GRUB)}echo "$GRUB_DEFAULT"'
         assert sh(script) == f"{entry}, with Linux {KERNEL}"
@@ -108,7 +108,7 @@ def test_el_with_pages_of_64k(tmp_path):
     assert {"kernel-64k-5.14.0-570.12.1.el9_6", "kernel-64k-devel-matched-5.14.0-570.12.1.el9_6"} <= set(
         install.split()
     )
-    (boot,) = commands(plan, "Boot the declared kernel")
+    (boot,) = commands(plan, "Set the declared kernel for the next boot")
     assert "grubby --set-default /boot/vmlinuz-5.14.0-570.12.1.el9_6.aarch64+64k" in boot
 
 
@@ -143,14 +143,14 @@ def test_the_file_of_grub_s_settings(tmp_path):
     assert after == (
         "console=ttyS0|noquiet hugepagesz=1G hugepages=16 mitigations=auto,nosmt nosoftlockup isolcpus=1-3,5"
     )
-    assert commands(plan, "Give the next boot its arguments") == ("update-grub",)
+    assert commands(plan, "Set the kernel arguments for the next boot") == ("update-grub",)
     for old in ("90-rackwright-gpudirect.cfg", "rackwright-kernel.cfg"):
         assert f"/etc/default/grub.d/{old}" in texts.earlier("/etc/default/grub.d")
 
 
 def test_nothing_declared_leaves_the_boot_loader_alone(tmp_path):
     plan = of(tmp_path, KernelOptions())
-    (take_out,) = commands(plan, "Take our settings out of GRUB's menu")
+    (take_out,) = commands(plan, "Remove rackwright's settings from the GRUB menu")
     folder = tmp_path / "grub.d"
     folder.mkdir()
     script = take_out.replace("/etc/default/grub.d", str(folder)).replace("update-grub", "false")
@@ -166,7 +166,7 @@ LINE = "BOOT_IMAGE=/vmlinuz root=/dev/vda1 ro quiet isolcpus=1 isolcpus=1-3,5 io
 
 
 @pytest.mark.parametrize(
-    ("declared", "remove", "said"),
+    ("declared", "remove", "printed"),
     [
         (("isolcpus=1-3,5", "iommu=pt"), (), "isolcpus=1-3,5 iommu=pt"),
         (("isolcpus=1",), (), arguments.NONE),
@@ -176,10 +176,10 @@ LINE = "BOOT_IMAGE=/vmlinuz root=/dev/vda1 ro quiet isolcpus=1 isolcpus=1-3,5 io
         ((), ("isolcpus",), "unwanted: isolcpus=1-3,5"),
     ],
 )
-def test_the_last_of_a_name_counts(declared, remove, said):
-    assert sh(arguments.read(f"echo '{LINE}'", declared, remove)) == said
+def test_the_last_of_a_name_counts(declared, remove, printed):
+    assert sh(arguments.read(f"echo '{LINE}'", declared, remove)) == printed
     missing, unwanted = arguments.differences(LINE, declared, remove)
-    assert (not missing and not unwanted) is (said == arguments.wanted(declared))
+    assert (not missing and not unwanted) is (printed == arguments.wanted(declared))
 
 
 def test_an_unreadable_command_line_is_no_answer():
@@ -244,7 +244,7 @@ def test_huge_pages_and_modules(tmp_path):
     plan = of(tmp_path, EVERYTHING)
     path = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"
     assert content(plan, texts.TMPFILES).splitlines()[1:] == [f"w- {path} - - - - 1024"]
-    assert commands(plan, "Reserve the pages of hugepages-2048kB") == (f"echo 1024 >{path}",)
+    assert commands(plan, "Reserve pages of hugepages-2048kB") == (f"echo 1024 >{path}",)
     assert content(plan, texts.MODULES_LOAD).splitlines()[1:] == ["ib_umad"]
     assert commands(plan, "Load ib_umad") == ("modprobe ib_umad",)
     assert content(plan, texts.MODPROBE).splitlines()[1:] == [
@@ -253,17 +253,17 @@ def test_huge_pages_and_modules(tmp_path):
         "install usb-storage /bin/false",
     ]
     assert commands(plan, "Update the initramfs") == ("update-initramfs -u -k $(uname -r)",)
-    assert names(plan).index("Write what modprobe reads") < names(plan).index("Update the initramfs")
+    assert names(plan).index("Write the modprobe settings") < names(plan).index("Update the initramfs")
 
 
 def test_modprobe_s_settings_go_with_the_initramfs_that_has_them(tmp_path):
     plan = of(tmp_path, KernelOptions())
-    (command,) = commands(plan, "Take the modules' settings out of modprobe and the initramfs")
+    (command,) = commands(plan, "Remove the module settings from modprobe and the initramfs")
     assert command == (f": >{texts.MODPROBE} && update-initramfs -u -k $(uname -r) && rm -f {texts.MODPROBE}")
 
 
 @pytest.mark.parametrize(
-    ("declared", "there", "said"),
+    ("declared", "there", "printed"),
     [
         ("N", "N\n", "as declared"),
         ("n", "N\n", "as declared"),
@@ -275,14 +275,14 @@ def test_modprobe_s_settings_go_with_the_initramfs_that_has_them(tmp_path):
         ("N", None, "as declared"),
     ],
 )
-def test_parameters_of_a_loaded_module(tmp_path, declared, there, said):
+def test_parameters_of_a_loaded_module(tmp_path, declared, there, printed):
     folder = tmp_path / "nvme_core" / "parameters"
     folder.mkdir(parents=True)
     if there is not None:
         (folder / "multipath").write_text(there)
-        assert modules.same(declared, there.strip()) is (said == "as declared")
+        assert modules.same(declared, there.strip()) is (printed == "as declared")
     script = modules.parameters_read("nvme-core", {"multipath": declared})
-    assert sh(script.replace("/sys/module", str(tmp_path))) == said
+    assert sh(script.replace("/sys/module", str(tmp_path))) == printed
 
 
 def test_a_module_in_the_kernel_counts_as_loaded(tmp_path):
@@ -315,7 +315,7 @@ def test_acs_has_a_unit_on_bare_metal_alone(tmp_path):
     assert "ExecStart=/usr/local/sbin/rackwright-acs-off\n" in content(
         plan, "/etc/systemd/system/rackwright-acs-off.service"
     )
-    assert "Turn ACS off, now and at boot" not in names(
+    assert "Disable ACS now and at boot" not in names(
         of(tmp_path, KernelOptions(), sku="dgx-h100", platform=Platform.VM)
     )
 
@@ -358,17 +358,17 @@ def test_acs_is_cleared_where_it_is_on(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "printed"),
     [
-        ({"arguments": {"iommu": "pt"}}, "`iommu` has a key of its own."),
-        ({"remove": ["mitigations"]}, "`mitigations` has a key of its own."),
-        ({"arguments": {"root": "/dev/sda"}}, "`root` is the boot loader's: without the right one the node does not boot."),
+        ({"arguments": {"iommu": "pt"}}, "`iommu` has a separate option."),
+        ({"remove": ["mitigations"]}, "`mitigations` has a separate option."),
+        ({"arguments": {"root": "/dev/sda"}}, "`root` is set by the boot loader: the wrong value keeps the node from booting."),
         ({"arguments": {"a": 1}, "remove": ["a"]}, "`a` is declared under `arguments`."),
         ({"modules": {"load": ["ib_umad"], "blacklist": ["ib-umad"]}}, "ib-umad is listed under `load` too."),
     ],
 )  # fmt: skip
-def test_contradictions(given, said):
-    assert errors_in(KernelOptions, given) == [said]
+def test_contradictions(given, printed):
+    assert errors_in(KernelOptions, given) == [printed]
 
 
 @pytest.mark.parametrize("value", ["a b", 'a"b', "a'b", "a;b", "$(x)", "a\\b", "`x`", "a&b", ""])
@@ -399,7 +399,7 @@ def test_no_value_is_read_by_a_shell(value):
 def test_what_the_node_cannot_have(tmp_path, os, sku, options, path, message):
     given = KernelOptions(**options)
     cluster = site(tmp_path, {"kernel": given}, worker("n1", 11, sku, os=os_release(os)), locked=False)
-    assert [(where, said) for where, said, _ in given.problems(cluster)] == [(path, message)]
+    assert [(where, printed) for where, printed, _ in given.problems(cluster)] == [(path, message)]
 
 
 def test_another_kernel_than_the_lock_s_is_refused(tmp_path):
@@ -441,5 +441,5 @@ def test_the_lock_of_an_el_node(tmp_path):
     named = "kernel-5.14.0-570.12.1.el9_6 kernel-devel-matched-5.14.0-570.12.1.el9_6"
     assert f"install {named}\n" in install
     assert f"versionlock add {named} " in install
-    (boot,) = commands(plan, "Boot the declared kernel")
+    (boot,) = commands(plan, "Set the declared kernel for the next boot")
     assert "grubby --set-default /boot/vmlinuz-5.14.0-570.12.1.el9_6.x86_64" in boot

@@ -1,4 +1,4 @@
-"""The kernel role's checks: each passes, fails, and says when it cannot know."""
+"""The kernel role's checks: each passes, fails, and reports when it cannot know."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from tests.unit.roles.stack_sites import site, worker
 from tests.unit.roles.stack_tools import installed
 
 HELD = "the declared kernel is installed and held"
-RUNS = "the declared kernel runs"
+RUNS = "the running kernel is the declared one"
 BOOTS = "the declared kernel boots by default"
-LINE = "the kernel runs with the declared arguments"
+LINE = "the running kernel has the declared arguments"
 NEXT = "the next boot has the declared arguments"
 PAGES = "the declared huge pages are reserved"
 LOADED = "the declared modules are loaded"
-KEPT_OUT = "blacklisted modules are kept out"
-PARAMETERS = "modules run with the declared parameters"
-IOMMU = "the IOMMU passes through"
-AT_BOOT = "ACS is turned off at every boot"
-ACS = "no PCI bridge redirects peers"
-SIZE = "pages have the declared size"
+KEPT_OUT = "blacklisted modules are not loaded"
+PARAMETERS = "loaded modules have the declared parameters"
+IOMMU = "the IOMMU is in passthrough mode"
+AT_BOOT = "ACS is disabled at every boot"
+ACS = "no PCI bridge redirects peer-to-peer traffic"
+SIZE = "the kernel has the declared page size"
 MITIGATIONS = "CPU vulnerabilities are mitigated as declared"
 
 OPTIONS = KernelOptions(
@@ -74,7 +74,7 @@ def result(folder, name, answers, options=OPTIONS, **changes):
         (HELD, {}, "OUT OF SCOPE", "neither the lock nor `release` names a kernel for this node"),
         (LINE, {CMDLINE: f"root=/dev/sda {DECLARED}\n"}, "PASS", f"{DECLARED} no quiet"),
         (LINE, {CMDLINE: f"quiet {DECLARED} iommu=off\n"}, "FAIL",
-         ("/proc/cmdline lacks iommu=pt and has quiet, which is to be removed: "
+         ("/proc/cmdline lacks iommu=pt and has quiet, which must not be set: "
           "a reboot is due, or the boot loader does not read its settings")),
         (LINE, {CMDLINE: "\n"}, "UNKNOWN", "/proc/cmdline is empty"),
         (LINE, {}, "UNKNOWN", None),
@@ -92,7 +92,7 @@ def result(folder, name, answers, options=OPTIONS, **changes):
         (LOADED, {}, "UNKNOWN", None),
         (KEPT_OUT, OUT, "PASS", "not loaded: usb-storage"),
         (KEPT_OUT, {**OUT, PROC: "usb_storage 1 0 - Live\n"}, "FAIL", "loaded: usb-storage: a reboot is due"),
-        (KEPT_OUT, {**OUT, **THERE}, "FAIL", "usb-storage is part of this kernel, and no setting of modprobe keeps it out"),
+        (KEPT_OUT, {**OUT, **THERE}, "FAIL", "usb-storage is built into this kernel: modprobe cannot blacklist it"),
         (KEPT_OUT, {**OUT, CONFIG: "alias x y\n"}, "FAIL",
          "modprobe may load usb-storage: no configuration it reads blacklists it"),
         (KEPT_OUT, {**OUT, PROC: ""}, "UNKNOWN", None),
@@ -120,11 +120,11 @@ def result(folder, name, answers, options=OPTIONS, **changes):
         (SIZE, {}, "UNKNOWN", None),
         (MITIGATIONS, {LISTED: FIXED, CMDLINE: DECLARED}, "PASS", "2 vulnerabilities, none of them open"),
         (MITIGATIONS, {LISTED: f"{FIXED}mds:Mitigation: Clear CPU buffers; SMT vulnerable\n", CMDLINE: DECLARED}, "FAIL",
-         "SMT leaves mds open, and `mitigations` is auto,nosmt: a reboot is due"),
+         "SMT leaves mds open, but `mitigations` is auto,nosmt: a reboot is due"),
         (MITIGATIONS, {LISTED: FIXED, CMDLINE: "mitigations=off\n"}, "FAIL",
          "the kernel was started with mitigations=off, which is not declared"),
         (MITIGATIONS, {LISTED: f"{FIXED}mds:Vulnerable: no microcode\n", CMDLINE: DECLARED}, "WARN",
-         "the kernel has no mitigation for mds: look for newer microcode"),
+         "the kernel has no mitigation for mds: install newer microcode"),
         (MITIGATIONS, {LISTED: ""}, "UNKNOWN", "the kernel lists no CPU vulnerabilities"),
         (MITIGATIONS, {}, "UNKNOWN", None),
     ],
@@ -152,7 +152,12 @@ def test_the_locked_kernel(tmp_path):
         (HELD, installed(versions, held=False), "FAIL", "is not held"),
         (HELD, {}, "UNKNOWN", None),
         (RUNS, {"uname -r": f"{KERNEL}\n"}, "PASS", KERNEL),
-        (RUNS, {"uname -r": "6.1.0-56-amd64\n"}, "FAIL", f"6.1.0-56-amd64 runs, declared is {KERNEL}"),
+        (
+            RUNS,
+            {"uname -r": "6.1.0-56-amd64\n"},
+            "FAIL",
+            f"the running kernel is 6.1.0-56-amd64, not {KERNEL}",
+        ),
         (RUNS, {}, "UNKNOWN", None),
         (BOOTS, answer(default, f"{KERNEL}\n"), "PASS", KERNEL),
         (BOOTS, answer(default, ""), "FAIL", f"the boot loader does not boot {KERNEL} by default"),

@@ -83,10 +83,10 @@ def test_it_is_planned_on_every_release(os):
     plan = planned(cluster, worker(cluster))
     assert [entry.name for entry in plan.operations if entry.role == "lldp"] == [
         "Install lldpd",
-        "Turn off LLDP in the firmware of NICs",
-        "Make the folder of lldpd's settings",
+        "Disable LLDP in NIC firmware",
+        "Create the folder for lldpd settings",
         "Write lldpd's settings",
-        "Run lldpd",
+        "Start lldpd",
     ]
     assert content(plan, texts.SETTINGS) == texts.settings(cluster, worker(cluster), FABRIC)
     assert "lldpd" in commands(plan, "Install lldpd")[0]
@@ -95,7 +95,7 @@ def test_it_is_planned_on_every_release(os):
 def test_a_container_has_no_firmware():
     cluster = fabric_site({"lldp": FABRIC, "naming": Interfaces()}, platform=Platform.CONTAINER)
     names = [entry.name for entry in planned(cluster, worker(cluster)).operations]
-    assert "Turn off LLDP in the firmware of NICs" not in names
+    assert "Disable LLDP in NIC firmware" not in names
     found = judged("lldp", CHECKS, FIRMWARE, cluster, worker(cluster), FakeHost({}))
     assert found.status == "OUT OF SCOPE"
     assert FIRMWARE not in claimed("lldp", CHECKS, worker(fabric_site({"lldp": LldpOptions()})))
@@ -108,7 +108,7 @@ def test_refused():
     assert list(unnamed.problems(cluster)) == [
         (
             "networks[0]",
-            "No role names the interface of fabric on gpu1.",
+            "No role declares the interface of fabric on gpu1.",
             "declare it in `roles.network.networks`, or leave `networks` out",
         ),
         ("networks[1]", "There is no network fabrik.", "did you mean `fabric`?"),
@@ -177,7 +177,7 @@ CASES = [
         FIRMWARE,
         {AGENTS: "rail0 rail1\n"},
         "FAIL",
-        "the firmware of rail0, rail1 takes LLDP frames: its agent is on",
+        "the firmware of rail0, rail1 consumes LLDP frames: its agent is on",
     ),
     (FIRMWARE, {AGENTS: "\n"}, "UNKNOWN", "the node printed nothing about its firmware's LLDP agents"),
     (FIRMWARE, {AGENTS: (127, "", "")}, "UNKNOWN", None),
@@ -209,7 +209,7 @@ def test_a_port_whose_interface_is_not_declared_is_unknown():
     found = judged("lldp", CHECKS, NEIGHBOURS, cluster, worker(cluster), FakeHost(HEALTHY))
     assert (found.status, found.evidence) == (
         "UNKNOWN",
-        "no role names the interface of fabric rail 0, fabric rail 1: see `roles.network`",
+        "no role declares the interface of fabric rail 0, fabric rail 1: see `roles.network`",
     )
 
 
@@ -223,7 +223,7 @@ def test_without_cables_neighbours_are_evidence():
 
 
 @pytest.mark.parametrize(
-    ("flags", "said", "then"),
+    ("flags", "shown", "then"),
     [
         ("fw-lldp-agent        : on", "on", "fw-lldp-agent off"),
         ("fw-lldp-agent        : off", "off", "fw-lldp-agent off"),
@@ -232,7 +232,7 @@ def test_without_cables_neighbours_are_evidence():
         ("link-down-on-close   : off", "off", None),
     ],
 )
-def test_the_shell_reads_and_writes_the_flag(tmp_path, flags, said, then):
+def test_the_shell_reads_and_writes_the_flag(tmp_path, flags, shown, then):
     """With an ethtool that prints the flags of each interface with a device."""
     log = tmp_path / "log"
     tool = tmp_path / "ethtool"
@@ -251,7 +251,7 @@ def test_the_shell_reads_and_writes_the_flag(tmp_path, flags, said, then):
             ["sh", "-c", moved], env=environment, capture_output=True, text=True, check=False, timeout=20
         )
 
-    assert run(texts.AGENTS_ON).stdout == ("rail0\n" if said == "on" else "off\n")
+    assert run(texts.AGENTS_ON).stdout == ("rail0\n" if shown == "on" else "off\n")
     assert run(texts.AGENTS_OFF).returncode == 0
     assert (log.read_text() if log.exists() else None) == (f"{then}\n" if then else None)
     assert run(texts.AGENTS_ON.replace("ethtool", "no-such-tool")).returncode != 0

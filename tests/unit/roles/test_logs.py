@@ -115,7 +115,7 @@ def test_a_site_without_a_ca():
             (
                 "store.archive",
                 (
-                    "Loki and Alloy are in no distribution: Debian's and Ubuntu's package loki is a program for genetics. "
+                    "No distribution has Loki and Alloy: Debian's and Ubuntu's package loki is a program for genetics. "
                     "`archive` is missing."
                 ),
                 "Grafana's archive, or the site's copy of it, with exact versions of loki and alloy",
@@ -126,7 +126,7 @@ def test_a_site_without_a_ca():
             (
                 "store.version",
                 (
-                    "Loki and Alloy are in no distribution: Debian's and Ubuntu's package loki is a program for genetics. "
+                    "No distribution has Loki and Alloy: Debian's and Ubuntu's package loki is a program for genetics. "
                     "`version` is missing."
                 ),
                 "Grafana's archive, or the site's copy of it, with exact versions of loki and alloy",
@@ -136,7 +136,7 @@ def test_a_site_without_a_ca():
             {"type": "elastic", **SEARCH, "archive": ARCHIVE},
             (
                 "store.filebeat_version",
-                "Filebeat is in no distribution. `filebeat_version` is missing.",
+                "No distribution has Filebeat. `filebeat_version` is missing.",
                 "Elastic's archive, or the site's copy of it, with an exact version",
             ),
         ),
@@ -167,7 +167,7 @@ def test_options_are_declared_once():
     assert problems(cluster) == [
         (
             "",
-            "gpu1 would send its lines elsewhere, or keep them for another time.",
+            "gpu1 has different options for logs: it would send its lines elsewhere, or keep them for a different time.",
             "declare the options of logs once, for all nodes",
         )
     ]
@@ -253,7 +253,7 @@ def test_files_of_the_receiver():
 
 
 def test_the_receiver_s_own_bound_is_wider_than_the_keeper_s():
-    """It knows neither days nor nodes: whoever floods would have it remove the lines of others."""
+    """It knows neither days nor nodes: a node that floods would have it remove the lines of others."""
     made = LogsOptions.model_validate({"store": {"type": "journal", "max_use": "10G", "keep_free": "4G"}})
     conf = texts.server_files(SITE, head(SITE), made.store)[paths.REMOTE_CONF]
     assert "MaxUse=12800M\nKeepFree=2048M\n" in conf
@@ -287,7 +287,7 @@ def test_a_plan_of_the_central_journal():
     on_worker = planned(SITE, worker(SITE))
     assert content(on_worker, paths.GATE) is None
     assert paths.UPLOAD in changed(on_worker, "logs", "unit")
-    assert "! systemctl is-failed" in commands(on_worker, "Send the journal")[-1]
+    assert "! systemctl is-failed" in commands(on_worker, "Start sending the journal")[-1]
 
 
 def test_rate_limits_are_the_business_of_tuning():

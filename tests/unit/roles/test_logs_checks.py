@@ -55,7 +55,10 @@ def check(name, replies, *, kind="journal", node=head, others=None):
     cluster = SITES[kind]
     hosts = FakeHost(replies)
     if others is not None:
-        hosts = {"head1": FakeHost(replies), **{name: FakeHost(told) for name, told in others.items()}}
+        hosts = {
+            "head1": FakeHost(replies),
+            **{name: FakeHost(reported) for name, reported in others.items()},
+        }
     return judged("logs", CHECKS, name, cluster, node(cluster), hosts)
 
 
@@ -84,21 +87,21 @@ def test_no_check_passes_on_a_node_that_says_nothing(kind, node):
 
 
 def test_what_is_claimed_where():
-    everywhere = {"the time is marked in the journal", "senders and receiver trust the site's CA alone"}
+    everywhere = {"the journal has time marks", "log senders and receiver trust only the site CA"}
     on_worker = set(claimed("logs", CHECKS, worker(SITE)))
     assert on_worker == everywhere | {
         "the journal is sent as declared",
-        "the journal's uploader runs",
-        "the distribution's receiver is off",
-        "lines of every node arrive",
+        "the journal uploader is running",
+        "the distribution's log receiver is off",
+        "logs of every node arrive",
     }
     assert set(claimed("logs", CHECKS, head(SITE))) > on_worker
     assert "rsyslog sends the journal as declared" in claimed("logs", CHECKS, worker(SITES["opensearch"]))
-    assert "Loki runs as declared" not in claimed("logs", CHECKS, worker(SITES["loki"]))
+    assert "Loki is running as declared" not in claimed("logs", CHECKS, worker(SITES["loki"]))
 
 
 def test_the_mark():
-    name = "the time is marked in the journal"
+    name = "the journal has time marks"
     good = {**files(texts.mark_files()), **unit(paths.MARK_TIMER)}
     assert check(name, good).status == "PASS"
     assert (
@@ -109,8 +112,8 @@ def test_the_mark():
 
 @pytest.mark.parametrize("kind", ["journal", "loki"])
 def test_trust_in_the_site_s_ca_alone(kind, monkeypatch):
-    """`extra_trust` of site_ca is for servers outside: its CAs must let nobody send lines."""
-    name = "senders and receiver trust the site's CA alone"
+    """`extra_trust` of site_ca is for servers outside: its CAs must not allow sending lines."""
+    name = "log senders and receiver trust only the site CA"
     assert check(name, file(paths.CA, ca_text()), kind=kind, node=worker).status == "PASS"
     more = check(name, file(paths.CA, ca_text() + ca_text()), kind=kind)
     assert (more.status, more.evidence) == ("FAIL", f"{paths.CA} is not as declared")
@@ -132,45 +135,45 @@ def test_the_sender_s_files():
 
 
 def test_the_uploader():
-    name = "the journal's uploader runs"
-    said = "journalctl --quiet --no-pager --lines=3 --output=cat _COMM=systemd-journal"
+    name = "the journal uploader is running"
+    printed = "journalctl --quiet --no-pager --lines=3 --output=cat _COMM=systemd-journal"
     assert check(name, unit(paths.UPLOAD)).status == "PASS"
-    tries = {**unit(paths.UPLOAD, active="activating"), said: "Upload failed: No space left on device\n"}
+    tries = {**unit(paths.UPLOAD, active="activating"), printed: "Upload failed: No space left on device\n"}
     found = check(name, tries)
     assert found.status == "FAIL"
     assert (
         found.evidence
-        == f"{paths.UPLOAD} is activating; its last words: Upload failed: No space left on device"
+        == f"{paths.UPLOAD} is activating; its last message: Upload failed: No space left on device"
     )
     silent = check(name, unit(paths.UPLOAD, active="failed"))
-    assert silent.evidence == f"{paths.UPLOAD} is failed; its last words: its journal cannot be read"
+    assert silent.evidence == f"{paths.UPLOAD} is failed; its last message: its journal cannot be read"
     assert check(name, unit(paths.UPLOAD, state="disabled")).evidence.endswith("does not start at boot")
 
 
 def test_the_packaged_receiver():
-    name = "the distribution's receiver is off"
+    name = "the distribution's log receiver is off"
     assert check(name, unit(paths.PACKAGED_SOCKET, "inactive", "masked", "masked")).status == "PASS"
     found = check(name, unit(paths.PACKAGED_SOCKET))
     assert (found.status, "without GnuTLS" in found.evidence) == ("FAIL", True)
 
 
 def test_the_receiver():
-    name = "the receiver of lines runs"
+    name = "the log receiver is running"
     good = {**unit(paths.SOCKET), **unit(paths.RECEIVER_UNIT)}
     assert check(name, good).status == "PASS"
     assert check(name, {**good, **unit(paths.RECEIVER_UNIT, active="failed")}).status == "FAIL"
 
 
 def test_the_server_s_files():
-    name = "receiver, gate and keeper have their settings"
+    name = "the log receiver, gate and keeper have their settings"
     made = head(SITE).options["logs"]
     good = {
         **files(texts.server_files(SITE, head(SITE), made.store)),
         **files(texts.keeper_files(SITE, made, made.store)),
         **{
-            line: said
+            line: printed
             for path, text in texts.programs().items()
-            for line, said in file(path, text, "755").items()
+            for line, printed in file(path, text, "755").items()
         },
     }
     assert check(name, good).status == "PASS"
@@ -183,34 +186,34 @@ URLS = {"journal": "https://10.9.0.10:19532/upload", "loki": "https://10.9.0.10:
 @pytest.mark.parametrize(
     ("kind", "name"),
     [
-        ("journal", "sending lines requires a certificate"),
+        ("journal", "sending logs requires a certificate"),
         ("loki", "Loki requires a certificate"),
     ],
 )
 @pytest.mark.parametrize(
-    ("reply", "status", "said"),
+    ("reply", "status", "printed"),
     [
         ((56, "000", "curl: (56) unexpected eof"), "PASS", "closes a connection without a certificate"),
         ((35, "000", "curl: (35) handshake"), "PASS", "closes a connection without a certificate"),
         ((0, "202", ""), "FAIL", "accepts clients without a certificate: it answers 202"),
         ((22, "400", ""), "FAIL", "accepts clients without a certificate: it answers 400"),
-        ((7, "000", "curl: (7) refused"), "FAIL", "no answer at"),
-        ((60, "000", "curl: (60) self-signed"), "FAIL", "has a certificate that is not of the site's CA"),
+        ((7, "000", "curl: (7) refused"), "FAIL", "nothing answers at"),
+        ((60, "000", "curl: (60) self-signed"), "FAIL", "has a certificate that the site CA did not issue"),
         ((28, "000", "curl: (28) timed out"), "UNKNOWN", "exited 28: curl: (28) timed out"),
         ((127, "", "sh: curl: not found"), "UNKNOWN", "exited 127"),
     ],
 )
-def test_strangers_are_refused(kind, name, reply, status, said):
+def test_strangers_are_refused(kind, name, reply, status, printed):
     command = (
         f"curl --silent --show-error --output /dev/null --max-time 10 --cacert {paths.CA} --data-binary @/dev/null "
         f"--write-out '%{{http_code}}' {URLS[kind]}"
     )
     found = check(name, {command: (reply[0], reply[1], reply[2])}, kind=kind)
-    assert (found.status, said in found.evidence) == (status, True), found
+    assert (found.status, printed in found.evidence) == (status, True), found
 
 
 def test_who_may_read_the_files():
-    name = "lines of all nodes are for root alone"
+    name = "only root can read the logs of all nodes"
 
     def folder(path, mode, owner):
         return {asked(AtPath().command(path, digest_only=True)): f"directory|{mode}|{owner}|{owner}|4096\n"}
@@ -225,7 +228,7 @@ def test_who_may_read_the_files():
 
 
 @pytest.mark.parametrize(
-    ("changes", "status", "said"),
+    ("changes", "status", "printed"),
     [
         ({}, "PASS", "300 MiB of 50G; audit trail of 2 days"),
         ({"last": {}}, "FAIL", "it has never run"),
@@ -234,43 +237,43 @@ def test_who_may_read_the_files():
         ({"oldest_closed": NOW - 17 * 86400.0}, "FAIL", "lines are 17 days old, not 14"),
         ({"oldest_closed": None}, "PASS", "300 MiB of 50G"),
         ({"bytes": 60 << 30}, "FAIL", "the central journal has 60 GiB, more than 50G"),
-        ({"bytes": "many"}, "UNKNOWN", "the keeper's report is not used: bytes"),
+        ({"bytes": "many"}, "UNKNOWN", "unusable report of the keeper: bytes"),
     ],
 )
-def test_how_long_lines_are_kept(changes, status, said):
-    found = check("lines are kept as long as declared", {**unit(paths.KEEPER_TIMER), **report(**changes)})
-    assert (found.status, said in found.evidence) == (status, True), found
+def test_how_long_lines_are_kept(changes, status, printed):
+    found = check("logs are kept as long as declared", {**unit(paths.KEEPER_TIMER), **report(**changes)})
+    assert (found.status, printed in found.evidence) == (status, True), found
 
 
 def test_a_keeper_that_does_not_run():
-    name = "lines are kept as long as declared"
+    name = "logs are kept as long as declared"
     assert check(name, {**unit(paths.KEEPER_TIMER, active="inactive"), **report()}).status == "FAIL"
     broken = {**unit(paths.KEEPER_TIMER), REPORT: (1, "", "no folder")}
     assert check(name, broken).status == "UNKNOWN"
 
 
 @pytest.mark.parametrize(
-    ("newest", "status", "said"),
+    ("newest", "status", "printed"),
     [
         ({}, "PASS", "lines of 3 nodes, the newest of each less than 15 min old"),
-        ({"gpu1": NOW - 1200.0}, "FAIL", "lines of gpu1 do not arrive: the newest of gpu1 is 20 min old"),
+        ({"gpu1": NOW - 1200.0}, "FAIL", "logs of gpu1 do not arrive: the newest line of gpu1 is 20 min old"),
         (
             {"gpu1": NOW - 1200.0, "gpu2": NOW - 6000.0},
             "FAIL",
-            "lines of gpu[1-2] do not arrive: the newest of gpu2",
+            "logs of gpu[1-2] do not arrive: the newest line of gpu2",
         ),
         ({"gpu2": 0.0}, "FAIL", "head1 has no line of gpu2"),
     ],
 )
-def test_lines_arrive(newest, status, said):
+def test_lines_arrive(newest, status, printed):
     there = {"head1": NOW, "gpu1": NOW, "gpu2": NOW, "gone": NOW - 1e6, **newest}
-    found = check("lines of every node arrive", report(newest=there), others={"gpu1": {}, "gpu2": {}})
-    assert (found.status, said in found.evidence) == (status, True), found
+    found = check("logs of every node arrive", report(newest=there), others={"gpu1": {}, "gpu2": {}})
+    assert (found.status, printed in found.evidence) == (status, True), found
 
 
 def test_a_server_that_cannot_be_read_is_not_known():
-    assert check("lines of every node arrive", {REPORT: (255, "", "ssh: no route")}).status == "UNKNOWN"
-    assert check("lines of every node arrive", {REPORT: "copied 3 entries\n"}).status == "UNKNOWN"
+    assert check("logs of every node arrive", {REPORT: (255, "", "ssh: no route")}).status == "UNKNOWN"
+    assert check("logs of every node arrive", {REPORT: "copied 3 entries\n"}).status == "UNKNOWN"
 
 
 def test_a_node_that_has_never_sent_is_silent():
@@ -279,7 +282,7 @@ def test_a_node_that_has_never_sent_is_silent():
 
 
 def test_packages_of_grafana():
-    name = "packages of Grafana's archive have their versions"
+    name = "packages from Grafana's archive have their declared versions"
     site = SITES["loki"]
     family = head(site).family
     question = asked(Packages().command(family.name, ("alloy", "loki")))
@@ -314,27 +317,27 @@ def test_alloy_and_loki():
         **files({"/etc/loki/config.yml": loki_texts.loki_config(site, head(site), made, made.store)}),
         **files({paths.drop_in(paths.LOKI_UNIT): loki_texts.loki_unit()}),
     }
-    assert check("Loki runs as declared", loki, kind="loki").status == "PASS"
+    assert check("Loki is running as declared", loki, kind="loki").status == "PASS"
     loose = file("/etc/loki/config.yml", "auth_enabled: false\n")
-    assert check("Loki runs as declared", {**loki, **loose}, kind="loki").status == "FAIL"
+    assert check("Loki is running as declared", {**loki, **loose}, kind="loki").status == "FAIL"
 
 
 def test_lines_arrive_in_loki():
-    name = "lines of every node arrive in Loki"
+    name = "logs of every node arrive in Loki"
     query = "'query=sum by (node) (count_over_time({node=~\".+\"}[10m]))'"
     command = (
         f"curl --silent --show-error --max-time 20 --cacert {paths.CA} --cert {paths.SENDER_CHAIN} --key {paths.SENDER_KEY} "
         f"--data-urlencode {query} https://10.9.0.10:3100/loki/api/v1/query"
     )
 
-    def said(*nodes):
+    def printed(*nodes):
         result = [{"metric": {"node": node}, "value": [NOW, "7"]} for node in nodes]
         return {
             command: json.dumps({"status": "success", "data": {"resultType": "vector", "result": result}})
         }
 
-    assert check(name, said("head1", "gpu1", "gpu2"), kind="loki").status == "PASS"
-    late = check(name, said("head1", "gpu1"), kind="loki")
+    assert check(name, printed("head1", "gpu1", "gpu2"), kind="loki").status == "PASS"
+    late = check(name, printed("head1", "gpu1"), kind="loki")
     assert (late.status, late.evidence) == ("FAIL", "Loki (the last 10 min) has no line of gpu2")
     assert check(name, {command: '{"status": "error"}'}, kind="loki").status == "UNKNOWN"
     assert check(name, {command: (7, "", "curl: (7)")}, kind="loki").status == "UNKNOWN"
@@ -352,7 +355,7 @@ def test_filebeat():
     family = worker(site).family
     question = asked(Packages().command(family.name, ("filebeat",)))
     older = {family.query_self: "dpkg\t1.22.21\n", question: "have filebeat 8.1.0 hi\nhold filebeat\n"}
-    assert check("the package filebeat has its version", older, kind="elastic").status == "FAIL"
+    assert check("Filebeat has its declared version", older, kind="elastic").status == "FAIL"
 
 
 def test_rsyslog(monkeypatch):
@@ -369,7 +372,7 @@ def test_rsyslog(monkeypatch):
     assert (changed.status, changed.evidence) == ("FAIL", f"{paths.RSYSLOG_CONF} is not as declared")
     monkeypatch.setattr("rackwright.roles.logs.store_checks.store_of", lambda cluster: Store("search_writer"))
     unknown = check(name, good, kind="opensearch", node=worker)
-    assert (unknown.status, unknown.evidence) == ("UNKNOWN", "the secrets store has no search_writer")
+    assert (unknown.status, unknown.evidence) == ("UNKNOWN", "the secrets store lacks search_writer")
 
 
 @pytest.mark.parametrize("kind", ["elastic", "opensearch"])
@@ -392,7 +395,7 @@ def test_the_search_cluster_is_set_up(kind):
 
 
 def test_lines_arrive_in_the_search_cluster():
-    name, command = "lines of every node arrive in the search cluster", f"{paths.SEARCH_PROGRAM} --newest"
+    name, command = "logs of every node arrive in the search cluster", f"{paths.SEARCH_PROGRAM} --newest"
     there = {"version": 1, "now": NOW, "newest": {"head1": NOW, "gpu1": NOW, "gpu2": NOW}}
     assert check(name, {command: json.dumps(there)}, kind="opensearch").status == "PASS"
     there["newest"]["gpu1"] = None

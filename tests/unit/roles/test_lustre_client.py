@@ -169,7 +169,7 @@ def test_what_is_planned():
     (install,) = commands(plan, "Install the Lustre client")
     assert "lustre-client-modules-dkms=2.15.8-1 lustre-client-utils=2.15.8-1" in install
     assert "apt-mark hold lustre-client-modules-dkms lustre-client-utils" in install
-    (build,) = commands(plan, "Build Lustre's modules")
+    (build,) = commands(plan, "Build the Lustre modules")
     assert "for conf in /usr/src/lustre-client-modules-2.15.8*; do" in build
     assert f"for kernel in {KERNEL}; do" in build
     (there,) = commands(plan, "See that the module lustre is there")
@@ -178,10 +178,10 @@ def test_what_is_planned():
         content(plan, "/etc/apt/sources.list.d/rackwright-lustre.sources") or ""
     )
     interfaces = PLAIN.interfaces(cluster, worker(cluster))
-    assert commands(plan, "Bring LNet's networks up") == (texts.bring_up(interfaces),)
+    assert commands(plan, "Bring up the LNet networks") == (texts.bring_up(interfaces),)
     order = [one.name for one in plan.operations if one.role == "lustre_client"]
     assert (
-        order.index("Build Lustre's modules")
+        order.index("Build the Lustre modules")
         < order.index("Configure LNet at boot")
         < order.index("Mount /scratch")
     )
@@ -302,7 +302,7 @@ CASES = [
         NIDS,
         {texts.SHOW: SHOWN.replace("10.11.1.11@o2ib", "10.11.1.99@o2ib")},
         "FAIL",
-        "LNet has no 10.11.1.11@o2ib: see `journalctl -u lnet.service` and `dmesg`",
+        "LNet lacks 10.11.1.11@o2ib: see `journalctl -u lnet.service` and `dmesg`",
     ),
     (
         NIDS,
@@ -314,7 +314,7 @@ CASES = [
         NIDS,
         {texts.SHOW: SHOWN + "        - nid: 10.9.0.11@tcp\n          status: up\n"},
         "WARN",
-        "LNet has 10.9.0.11@tcp too, which is not declared; a reboot removes it",
+        "LNet also has 10.9.0.11@tcp, which is not declared; a reboot removes it",
     ),
     (NIDS, {texts.SHOW: "show:\n    - net:\n          errno: -100\n"}, "UNKNOWN", None),
     (SERVERS, {}, "PASS", "4 servers answer"),

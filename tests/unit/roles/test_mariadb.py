@@ -91,7 +91,7 @@ def test_other_heads_get_nothing():
 
 
 def test_no_secret_in_the_command():
-    (command,) = commands(planned(LAB, LAB.primary), "Make slurmdbd's database and user")
+    (command,) = commands(planned(LAB, LAB.primary), "Create slurmdbd's database and user")
     assert command.startswith("out=$(timeout 60 mariadb --no-defaults --batch 2>&1)")
     assert "slurm" not in command
 
@@ -179,36 +179,36 @@ LISTEN 0      80         127.0.0.1:3306      0.0.0.0:*
 LISTEN 0      4096         0.0.0.0:6817      0.0.0.0:*
 """
 ALONE = "only root and declared users may log in to MariaDB"
-RIGHTS = "slurmdbd's database user has rights on its database alone"
+RIGHTS = "slurmdbd's database user has rights only on its database"
 REACHES = "slurmdbd's database user reaches its database and no other"
 
 
 @pytest.mark.parametrize(
     ("name", "answers", "status", "evidence"),
     [
-        ("MariaDB runs", unit("mariadb.service"), "PASS", "mariadb.service is active and enabled"),
-        ("MariaDB runs", unit("mariadb.service", "inactive"), "FAIL", "mariadb.service is inactive"),
+        ("MariaDB is running", unit("mariadb.service"), "PASS", "mariadb.service is active and enabled"),
+        ("MariaDB is running", unit("mariadb.service", "inactive"), "FAIL", "mariadb.service is inactive"),
         (
-            "MariaDB runs",
+            "MariaDB is running",
             unit("mariadb.service", state="disabled"),
             "FAIL",
             "mariadb.service is active but disabled: it does not start at boot",
         ),
-        ("MariaDB runs", {}, "UNKNOWN", None),
-        ("MariaDB listens for slurmdbd alone", {"ss -Hltn": LISTENERS}, "PASS", "listens on 127.0.0.1"),
+        ("MariaDB is running", {}, "UNKNOWN", None),
+        ("MariaDB listens only for slurmdbd", {"ss -Hltn": LISTENERS}, "PASS", "listens on 127.0.0.1"),
         (
-            "MariaDB listens for slurmdbd alone",
+            "MariaDB listens only for slurmdbd",
             {"ss -Hltn": LISTENERS.replace("127.0.0.1:3306", "0.0.0.0:3306")},
             "FAIL",
             "MariaDB listens on 0.0.0.0, not on 127.0.0.1 alone",
         ),
         (
-            "MariaDB listens for slurmdbd alone",
+            "MariaDB listens only for slurmdbd",
             {"ss -Hltn": LISTENERS.replace("127.0.0.1:3306", "[::]:3306")},
             "FAIL",
             "MariaDB listens on ::, not on 127.0.0.1 alone",
         ),
-        ("MariaDB listens for slurmdbd alone", {}, "UNKNOWN", None),
+        ("MariaDB listens only for slurmdbd", {}, "UNKNOWN", None),
         ("MariaDB has its declared settings", {VARIABLES: LIVE}, "PASS", None),
         (
             "MariaDB has its declared settings",
@@ -275,7 +275,7 @@ REACHES = "slurmdbd's database user reaches its database and no other"
             REACHES,
             {LOGIN: (3, "", "there is no /etc/slurm/slurmdbd.conf\n")},
             "UNKNOWN",
-            "logging in exited 3 saying: there is no /etc/slurm/slurmdbd.conf",
+            "logging in exited 3: there is no /etc/slurm/slurmdbd.conf",
         ),
     ],
 )

@@ -110,7 +110,7 @@ def test_a_board_that_cannot_be_reset_says_what_is_left_to_do(tmp_path):
     done = gpus.run(partitioning(SEVEN)[0])
     assert done.returncode == 1
     assert "GPU 0 takes its MIG mode at the next reboot" in done.stderr
-    assert "--no-block start nvidia-dcgm.service" in (tmp_path / "systemctl").read_text()  # whatever happened
+    assert "--no-block start nvidia-dcgm.service" in (tmp_path / "systemctl").read_text()  # in any case
 
 
 def test_gpus_in_use_are_left_alone(tmp_path):

@@ -68,9 +68,11 @@ def test_daemon_options(os, path):
 
 def test_ids_and_the_key_come_before_the_package():
     names = [op.name for op in planned(LAB, WORKER).operations if op.role == "munge"]
-    assert names.index("Make user munge") < names.index("Write the munge key") < names.index("Install munge")
-    assert "--gid 440" in commands(planned(LAB, WORKER), "Make group munge")[0]
-    assert "--uid 440" in commands(planned(LAB, WORKER), "Make user munge")[0]
+    assert (
+        names.index("Create user munge") < names.index("Write the munge key") < names.index("Install munge")
+    )
+    assert "--gid 440" in commands(planned(LAB, WORKER), "Create group munge")[0]
+    assert "--uid 440" in commands(planned(LAB, WORKER), "Create user munge")[0]
 
 
 def test_the_key_stands_in_no_command():
@@ -108,7 +110,7 @@ def _a_store(monkeypatch):
 
 
 ENCODE = "munge -n -U nobody -u root"
-KEY_ACCESS = "the munge key is readable by munge alone"
+KEY_ACCESS = "only munge can read the munge key"
 KEY_DECLARED = "the munge key is the declared one"
 
 
@@ -121,23 +123,23 @@ def decode(*credentials):
     return f"sh -c {shlex.quote(verify._DECODE_SCRIPT)} decode {shlex.join(credentials)}"
 
 
-def said(*statuses, skew=0):
+def printed(*statuses, skew=0):
     return "".join(f"{status} ENCODE_TIME: 1000 DECODE_TIME: {1000 + skew}\n" for status in statuses)
 
 
 @pytest.mark.parametrize(
     ("name", "answers", "status", "evidence"),
     [
-        ("munged runs", unit("munge.service"), "PASS", "munge.service is active and enabled"),
-        ("munged runs", unit("munge.service", "failed"), "FAIL", "munge.service is failed"),
+        ("munged is running", unit("munge.service"), "PASS", "munge.service is active and enabled"),
+        ("munged is running", unit("munge.service", "failed"), "FAIL", "munge.service is failed"),
         (
-            "munged runs",
+            "munged is running",
             unit("munge.service", state="disabled"),
             "FAIL",
             "munge.service is active but disabled: it does not start at boot",
         ),
-        ("munged runs", unit("munge.service", "", ""), "UNKNOWN", None),
-        ("munged runs", {}, "UNKNOWN", "cannot run `sh`: sh: 1: sh: not found"),
+        ("munged is running", unit("munge.service", "", ""), "UNKNOWN", None),
+        ("munged is running", {}, "UNKNOWN", "cannot run `sh`: sh: 1: sh: not found"),
         ("munge has its declared ids", account("munge", 440), "PASS", "munge is 440:440"),
         (
             "munge has its declared ids",
@@ -166,19 +168,19 @@ def said(*statuses, skew=0):
         (KEY_DECLARED, key_file(b"other"), "FAIL", "/etc/munge/munge.key is not as declared"),
         (KEY_DECLARED, {}, "UNKNOWN", None),
         (
-            "munge encodes and decodes",
-            {ENCODE: "MUNGE:AAA:\n", decode("MUNGE:AAA:"): said(0)},
+            "munge encodes and decodes a credential",
+            {ENCODE: "MUNGE:AAA:\n", decode("MUNGE:AAA:"): printed(0)},
             "PASS",
             "encodes and decodes",
         ),
         (
-            "munge encodes and decodes",
-            {ENCODE: "MUNGE:AAA:\n", decode("MUNGE:AAA:"): said(17)},
+            "munge encodes and decodes a credential",
+            {ENCODE: "MUNGE:AAA:\n", decode("MUNGE:AAA:"): printed(17)},
             "FAIL",
             "unmunge refuses this node's own credential: seen before",
         ),
         (
-            "munge encodes and decodes",
+            "munge encodes and decodes a credential",
             {ENCODE: (6, "", "munge: Error: Failed to access socket")},
             "UNKNOWN",
             "`munge -n -U nobody -u root` exited 6: munge: Error: Failed to access socket",
@@ -198,7 +200,7 @@ NAMES = ("head1", "worker1", "worker2")
 def rack(**answers):
     """Each node's credential is its name; answers by node are what it makes of all three."""
     return {
-        name: FakeHost({ENCODE: f"{name}\n", decode(*NAMES): answers.get(name, said(0, 0, 0))})
+        name: FakeHost({ENCODE: f"{name}\n", decode(*NAMES): answers.get(name, printed(0, 0, 0))})
         for name in NAMES
     }
 
@@ -213,7 +215,7 @@ def test_every_node_decodes_every_nodes_credential():
 
 
 def test_another_key_on_one_node():
-    hosts = rack(worker2=said(14, 14, 0))
+    hosts = rack(worker2=printed(14, 14, 0))
     assert across(hosts) == (
         "FAIL",
         "worker2 refuses head1: not of this key; worker2 refuses worker1: not of this key",
@@ -222,14 +224,14 @@ def test_another_key_on_one_node():
 
 @pytest.mark.parametrize(("exit_status", "word"), [(15, "expired"), (16, "rewound")])
 def test_clocks_so_far_apart_that_munge_refuses(exit_status, word):
-    assert across(rack(worker2=said(exit_status, 0, 0))) == (
+    assert across(rack(worker2=printed(exit_status, 0, 0))) == (
         "FAIL",
         f"worker2 refuses head1: {word}, their clocks differ",
     )
 
 
 def test_clocks_that_drift_are_said_before_munge_refuses():
-    status, evidence = across(rack(worker1=said(0, 0, 0, skew=-90)))
+    status, evidence = across(rack(worker1=printed(0, 0, 0, skew=-90)))
     assert status == "WARN"
     assert evidence.startswith("clocks are far apart: worker1 is -90 s against head1; ")
 
@@ -237,14 +239,14 @@ def test_clocks_that_drift_are_said_before_munge_refuses():
 def test_a_dead_munged_is_not_a_wrong_key():
     hosts = rack()
     hosts["worker1"] = FakeHost({ENCODE: (6, "", "munge: Error: no socket\n")})
-    hosts["head1"] = FakeHost({ENCODE: "head1\n", decode("head1", "worker2"): said(0, 0)})
-    hosts["worker2"] = FakeHost({ENCODE: "worker2\n", decode("head1", "worker2"): said(0, 0)})
+    hosts["head1"] = FakeHost({ENCODE: "head1\n", decode("head1", "worker2"): printed(0, 0)})
+    hosts["worker2"] = FakeHost({ENCODE: "worker2\n", decode("head1", "worker2"): printed(0, 0)})
     status, evidence = across(hosts)
     assert status == "UNKNOWN"
     assert evidence.startswith("worker1: `munge -n -U nobody -u root` exited 6")
 
 
-@pytest.mark.parametrize("answer", ["", "x\n", said(0, 0), said(6, 6, 6)])
+@pytest.mark.parametrize("answer", ["", "x\n", printed(0, 0), printed(6, 6, 6)])
 def test_an_answer_that_says_nothing(answer):
     assert across(rack(head1=answer))[0] == "UNKNOWN"
 

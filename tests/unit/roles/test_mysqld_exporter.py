@@ -30,7 +30,7 @@ SITE = site(ROLES)
 HEAD = head(SITE)
 CONF = "/etc/rackwright-exporters/mysqld_exporter/my.cnf"
 LOGIN = "mysqld_exporter logs in over MariaDB's socket"
-SEES = "mysqld_exporter sees the state of MariaDB and no row of a table"
+SEES = "mysqld_exporter can read MariaDB's status but no table"
 ALONE = "only root and declared users may log in to MariaDB"
 US = DatabaseAccount("prometheus", "localhost")
 RIGHTS = frozenset({"PROCESS"})
@@ -130,13 +130,14 @@ def test_it_is_planned_on_every_release(os):
     assert plan.error is None
     names = [entry.name for entry in plan.operations if entry.role == "mysqld_exporter"]
     assert names[-3:] == [
-        "Write where mysqld_exporter logs in",
-        "Let mysqld_exporter see the state of MariaDB",
+        "Write the mysqld_exporter login",
+        "Grant mysqld_exporter access to MariaDB's status",
         "Run mysqld_exporter",
     ]
     assert content(plan, CONF) == texts.conf(node, OPTIONS)
     assert (
-        "mariadb --no-defaults --batch" in commands(plan, "Let mysqld_exporter see the state of MariaDB")[0]
+        "mariadb --no-defaults --batch"
+        in commands(plan, "Grant mysqld_exporter access to MariaDB's status")[0]
     )
 
 

@@ -161,7 +161,7 @@ def test_what_the_cluster_file_has_instead_is_shown():
         (
             "environment.NCCL_IB_TC",
             "NCCL_IB_TC is 41, and the declared fabric gives gpu1 104.",
-            "leave it out, unless this is meant",
+            "leave it out, unless this is intended",
         ),
         ("environment.NCCL_ALGO", "NCCL_ALGO fixes what NCCL chooses by size and topology.", "leave it out"),
     ]
@@ -189,7 +189,7 @@ def test_burn_in_knows_which_devices_nccl_is_to_use():
     assert devices_of_nccl(ports, worker(ports)) == ("mlx5_rail0:2", "mlx5_rail1:1")
     for pattern in ("mlx5", "^mlx5_3", "mlx5_0,mlx5_1"):
         cluster = CLUSTER.model_copy(update={"burnin": Burnin(nccl_env={"NCCL_IB_HCA": pattern})})
-        assert devices_of_nccl(cluster, worker(cluster)) == (), f"{pattern} is no exact list"
+        assert devices_of_nccl(cluster, worker(cluster)) == (), f"{pattern} is not an exact list"
     assert devices_of_nccl(CLUSTER, head(CLUSTER)) == ()
 
 
@@ -233,7 +233,7 @@ CASES = [
     (EXIST, {DEVICES: f"mlx5_0\nmlx5_rail0\n{END}\n"}, "FAIL", "no RDMA device mlx5_rail1; the node has mlx5_0, mlx5_rail0"),
     (EXIST, {DEVICES: f"{END}\n"}, "FAIL", "no RDMA device mlx5_rail0, mlx5_rail1; the node has none"),
     (EXIST, {DEVICES: "mlx5_rail0\n"}, "UNKNOWN", "the node did not print all of it"),
-    (SHADOWS, {}, "PASS", "no file that every user gets sets another value"),
+    (SHADOWS, {}, "PASS", "no shared file sets another value"),
     (
         SHADOWS,
         {OTHERS: f'/etc/environment:1:NCCL_IB_HCA="mlx5_0"\n/etc/environment:2:NCCL_IB_TC=104\n{END}\n'},
@@ -250,7 +250,7 @@ CASES = [
         SHADOWS,
         {OTHERS: f"/etc/profile.d/x.sh:1:export NCCL_DEBUG=INFO\n{END}\n"},
         "WARN",
-        "/etc/profile.d/x.sh sets NCCL_DEBUG=INFO: nothing declares it",
+        "/etc/profile.d/x.sh sets NCCL_DEBUG=INFO: not declared",
     ),
     (SHADOWS, {OTHERS: "rubbish\n" + END}, "UNKNOWN", None),
     (SHADOWS, {OTHERS: ""}, "UNKNOWN", None),
@@ -260,8 +260,8 @@ CASES = [
         {TOPOLOGY: TABLE.replace("NIC0: mlx5_rail0", "NIC0: mlx5_rail1").replace("NIC1: mlx5_rail1", "NIC1: mlx5_rail0")},
         "FAIL",
         (
-            "mlx5_rail0 and GPU 0 are connected by SYS, not behind one PCIe switch; "
-            "mlx5_rail1 and GPU 1 are connected by SYS, not behind one PCIe switch"
+            "mlx5_rail0 and GPU 0 are connected by SYS, not by one PCIe switch; "
+            "mlx5_rail1 and GPU 1 are connected by SYS, not by one PCIe switch"
         ),
     ),
     (
@@ -297,7 +297,7 @@ def test_scope():
     found = judged("nccl", CHECKS, NEAR, plain, worker(plain), FakeHost({}))
     assert (found.status, found.evidence) == (
         "OUT OF SCOPE",
-        "the SKU gpu-node does not say which GPUs are near which rail",
+        "the SKU gpu-node does not declare which GPUs are near which rail",
     )
     no_gpus = nccl_site(sku=make_gpu_sku(gpus=None))
     assert NEAR not in claimed("nccl", CHECKS, worker(no_gpus))

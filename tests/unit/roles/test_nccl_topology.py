@@ -102,7 +102,7 @@ def test_gpus_and_devices_that_are_near_are_behind_one_switch():
 
 
 def test_each_line_is_as_nccls_reader_takes_it():
-    """One space between attributes, and none before the end of a tag: it is no whole XML reader (src/graph/xml.cc)."""
+    """One space between attributes, and none before the end of a tag: it is not a full XML parser (src/graph/xml.cc)."""
     text = texts.topology(CLUSTER, worker(CLUSTER), GIVEN)
     assert (
         '    <pci busid="ffff:ff:01.0" class="0x060400" link_speed="32.0 GT/s PCIe" link_width="16" vendor='

@@ -153,11 +153,11 @@ def test_the_declaration_itself_has_no_mistake():
             "both untagged on mgmt0",
         ),
         ({"networks": {"storage": {"on": "data"}}}, "networks", "the management network, is missing"),
-        ({"networks": {}}, "networks", "no network is put on them"),
+        ({"networks": {}}, "networks", "no network uses them"),
         (
             {"networks": {**DECLARED["networks"], "fabric": {"on": "rail0"}}},
             "networks.fabric.on",
-            "2 rails, and 1",
+            "2 rails, but 1",
         ),
         (
             {"networks": {**DECLARED["networks"], "fabric": {"on": ["rail1", "rail0"]}}},
@@ -177,7 +177,7 @@ def test_the_declaration_itself_has_no_mistake():
         (
             {"interfaces": {**DECLARED["interfaces"], "rail0": {"pci": "0000:41:00.0", "mtu": 1500}}},
             "interfaces.rail0.mtu",
-            "packets of up to 9000 bytes, and rail0 takes 1500",
+            "has an MTU of 9000, but rail0 only 1500",
         ),
         (
             {"interfaces": {**DECLARED["interfaces"], "rail1": {"pci": "0000:41:00.0"}}},
@@ -187,7 +187,7 @@ def test_the_declaration_itself_has_no_mistake():
         (
             {"interfaces": {**DECLARED["interfaces"], "mgmt0": {"mac": "b8:ce:f6:00:00:01"}}},
             "interfaces.mgmt0.mac",
-            "Several nodes have this section",
+            "Several nodes share this section",
         ),
         (
             {"routes": [{"to": "10.20.0.0/16", "via": "10.9.0.1", "network": "storage"}]},

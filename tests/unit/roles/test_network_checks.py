@@ -1,4 +1,4 @@
-"""What the network role claims, on nodes where it holds, where it does not, and where nobody can know."""
+"""What the network role claims, on nodes where it holds, where it does not, and where it cannot be determined."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from tests.unit.roles.fake_facts import asked, file
 from tests.unit.roles.fake_host import FakeHost, judged
 from tests.unit.roles.test_network import cluster, declared, gpu1
 
-FILES = "the network's files are as declared"
-IN_FORCE = "names, MTUs, VLANs, addresses and routes are in force"
-LINKS = "every declared port has a link"
-BONDS = "bonds have all their ports"
-ARMED = "no change of the network is unconfirmed"
+FILES = "network configuration files are as declared"
+IN_FORCE = "interfaces have their declared names, MTUs, VLANs, addresses and routes"
+LINKS = "every declared port has link"
+BONDS = "every bond has all its ports"
+ARMED = "no network change is unconfirmed"
 
 # As Linux 6.1 prints it (Documentation/networking/bonding.rst has the fields).
 LACP = """\
@@ -102,7 +102,11 @@ def test_a_whole_bond_has_no_fault():
         (LACP.partition("\nSlave Interface: stor1")[0], {}, "stor1 is not in data"),
         (LACP.replace("44:38:39:00:00:01", "00:00:00:00:00:00"), {}, "no LACP partner answers on data"),
         (LACP[::-1].replace("1 :DI rotagerggA", "2 :DI rotagerggA", 1)[::-1], {}, "different aggregators"),
-        (LACP.replace("layer3+4 (1)", "layer2 (0)"), {}, "spreads by layer2 (0), not layer3+4"),
+        (
+            LACP.replace("layer3+4 (1)", "layer2 (0)"),
+            {},
+            "has the transmit hash policy layer2 (0), not layer3+4",
+        ),
         (LACP, {"lacp_rate": "fast"}, "has the LACP rate slow, not fast"),
         (BACKUP, {}, "is fault-tolerance (active-backup), not 802.3ad"),
         (BACKUP, {"mode": "active-backup"}, "stor0 of data is down"),
@@ -124,13 +128,13 @@ def _files(node, found):
     return replies
 
 
-def _live(found, said):
-    return {asked(Answer().command(shell.live(found))): said}
+def _live(found, shown):
+    return {asked(Answer().command(shell.live(found))): shown}
 
 
-def _state(said):
+def _state(shown):
     command = f"({rollback.pending(shell.KEY)} || echo none) 2>/dev/null"
-    return {f"sh -c {shlex.quote(command)}": said}
+    return {f"sh -c {shlex.quote(command)}": shown}
 
 
 def _links(found, *, down=(), off=()):
@@ -181,7 +185,7 @@ FAILS = {
         },
         "stor1 of data is down",
     ),
-    ARMED: (lambda node, found: _state("armed\n"), "a change of the network is armed"),
+    ARMED: (lambda node, found: _state("armed\n"), "a network change is armed"),
 }
 
 

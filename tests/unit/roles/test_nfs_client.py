@@ -188,8 +188,8 @@ def test_mounts_of_one_server_share_its_connections():
         (
             "",
             (
-                "home and data share the connections to 10.9.0.10, with nconnect=8 and nconnect=16: whichever is "
-                "mounted first decides."
+                "home and data share the connections to 10.9.0.10, with nconnect=8 and nconnect=16: the one "
+                "mounted first decides for both."
             ),
             "declare the same `nconnect` for both",
         )
@@ -236,8 +236,8 @@ def test_what_the_first_mount_decides_besides_is_the_same_too(option):
         (
             "",
             (
-                f"home and data share the connections to 10.9.0.10, with and without {name}: whichever is mounted "
-                "first decides."
+                f"home and data share the connections to 10.9.0.10, with and without {name}: the one mounted "
+                "first decides for both."
             ),
             f"declare the same `{name}` for both, or for neither",
         )
@@ -280,7 +280,7 @@ def test_the_files():
         "Documentation=man:systemd.mount(5)\n"
         "Wants=network-online.target\n"
         "After=network-online.target\n"
-        "# A server that refuses for a while must not leave the unit failed for good.\n"
+        "# The unit must recover after a temporary failure of the server.\n"
         "StartLimitIntervalSec=0\n"
         "\n"
         "[Mount]\n"
@@ -312,7 +312,7 @@ def test_the_files():
         < names.index("Install the NFS client")
         < names.index("Mount /home")
     )
-    assert names.index("Write what modprobe reads") < names.index("Install the NFS client")
+    assert names.index("Write the modprobe settings") < names.index("Install the NFS client")
 
 
 def test_read_only_is_the_declared_key():
@@ -353,7 +353,7 @@ def parameters(sunrpc="128\n", nfs_="128\n"):
     return answer(texts.live("sunrpc", 128), sunrpc) | answer(texts.live("nfs", 128), nfs_)
 
 
-SLOTS = "the kernel allows the declared requests in flight"
+SLOTS = "the kernel allows the declared number of requests in flight"
 
 
 def test_slots_are_compared():
@@ -384,7 +384,7 @@ def test_masked_units():
     assert judge(MASKED, {})[0] == "UNKNOWN"
 
 
-RUNS = "the NFS client is installed and runs"
+RUNS = "the NFS client is installed and running"
 
 
 def test_the_client_runs():

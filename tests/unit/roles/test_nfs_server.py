@@ -29,12 +29,12 @@ DATA = nfs(name="data", path="/data", export="/data", purpose="data")
         (
             {"grace_seconds": 30},
             (
-                "`grace_seconds` is 30, less than a lease of 90 s: a client may not know yet that the server was away."
+                "`grace_seconds` is 30, less than a lease of 90 s: a client may not have noticed that the server was away."
             ),
         ),
         (
             {"lease_seconds": 3600},
-            "`grace_seconds` is 90 by default, less than a lease of 3600 s: a client may not know yet that the server was",
+            "`grace_seconds` is 90 by default, less than a lease of 3600 s: a client may not have noticed that the server was",
         ),
     ],
 )
@@ -265,7 +265,7 @@ def test_the_role_that_mounts_a_folder_decides_its_mode():
     ]
     cluster = served(home, others={"storage_layout": ARRAY})
     names = [operation.name for operation in planned(cluster, head(cluster)).operations]
-    assert "Make the folder of home" not in names
+    assert "Create the folder for home" not in names
 
 
 def test_a_container_serves_nothing():
@@ -310,13 +310,13 @@ def test_the_files():
         DROP_IN,
         "/etc/systemd/system/home.mount",
     )
-    assert commands(plan, "Make the folder of home") == (
+    assert commands(plan, "Create the folder for home") == (
         "mkdir -p /srv/home && chown root:root /srv/home && chmod 755 /srv/home",
     )
-    assert commands(plan, "Make the folder of data")[0].endswith("chmod 1777 /data")
+    assert commands(plan, "Create the folder for data")[0].endswith("chmod 1777 /data")
     names = [operation.name for operation in plan.operations]
     assert names.index("Mask rpcbind.socket") < names.index("Install the NFS server")
-    assert names.index("Run the NFS server with its settings") < names.index("Export what is declared")
+    assert names.index("Start the NFS server with its settings") < names.index("Export the declared folders")
     assert names[-1] == "Mount /srv/home on /home"
 
 

@@ -31,7 +31,7 @@ def read(path, printed):
     return {f"cat {shlex.quote(path)}": printed}
 
 
-RUNS = "the NFS server is installed and runs"
+RUNS = "the NFS server is installed and running"
 UNITS = unit("nfs-server.service") | unit("nfsdcld.service", state="static")
 THERE = installed(DEBIAN_13.family, ("nfs-kernel-server",))
 
@@ -100,7 +100,7 @@ def test_threads_of_a_server_that_has_no_filesystem_of_the_kernel_s():
     assert judge(THREADS, missing)[0] == "UNKNOWN"
 
 
-VERSIONS = "NFS 4.1 and 4.2 are served, and no other version"
+VERSIONS = "only NFS 4.1 and 4.2 are served"
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_versions(printed, result):
     assert judge(VERSIONS, read("/proc/fs/nfsd/versions", printed)) == result
 
 
-EXPORTED = "folders are exported as declared, and no others"
+EXPORTED = "only declared folders are exported, as declared"
 
 
 def test_exports():
@@ -174,7 +174,7 @@ def test_folders_on_an_array():
     assert judge(FOLDERS, table("/srv", text=""), cluster)[0] == "UNKNOWN"
 
 
-LISTENS = "the NFS server listens as declared"
+LISTENS = "the NFS server listens on its declared addresses"
 TCP = "LISTEN 0 64 0.0.0.0:2049 0.0.0.0:*\nLISTEN 0 64 [::]:2049 [::]:*\n"
 
 
@@ -194,7 +194,7 @@ def sockets(tcp=TCP, udp="", ports="tcp 2049\n"):
         (sockets(udp="UNCONN 0 0 0.0.0.0:2049 0.0.0.0:*\n"), ("FAIL", "UDP port 2049 is open")),
         (
             sockets(ports="rdma 20049\ntcp 2049\n"),
-            ("FAIL", "the server listens for RDMA (rdma 20049), which no filesystem declares"),
+            ("FAIL", "the server listens for RDMA (rdma 20049), but no filesystem declares RDMA"),
         ),
     ],
 )
@@ -220,4 +220,4 @@ def test_a_container_is_out_of_scope():
 def test_a_second_filesystem_adds_no_second_server():
     cluster = served(nfs(), nfs(name="data", path="/data", export="/srv/data"))
     names = [operation.name for operation in planned(cluster, head(cluster)).operations]
-    assert names.count("Run the NFS server with its settings") == 1
+    assert names.count("Start the NFS server with its settings") == 1

@@ -28,7 +28,7 @@ SITE = cluster()
 NODE = worker(SITE)
 OPTIONS = NodeExporterOptions()
 READABLE = "node_exporter can read every textfile"
-TEXTS = "root alone writes textfiles for node_exporter"
+TEXTS = "only root writes textfiles for node_exporter"
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_it_is_planned_on_every_release(os):
         "Make the folder of node_exporter",
         "Issue the certificate node_exporter",
         "Write who may read node_exporter",
-        "Let root alone write textfiles",
+        "Restrict the textfile folder to root",
         "Run node_exporter",
     ]
     node = worker(there)

@@ -36,7 +36,7 @@ def test_what_a_node_gets(tmp_path):
     (command,) = commands(plan, "Install the container toolkit as locked")
     assert " ".join(f"{name}={VERSION}" for name in PACKAGES) in command
     assert f"apt-mark hold {' '.join(PACKAGES)}" in command
-    (command,) = commands(plan, "Choose how the runtime gives devices")
+    (command,) = commands(plan, "Set the runtime's device mode")
     assert command == (
         "nvidia-ctk config --in-place --set nvidia-container-runtime.mode=cdi "
         "--config-file=/etc/nvidia-container-runtime/config.toml"
@@ -125,9 +125,9 @@ def spec(*names):
 EIGHT = (*map(str, range(8)), *(f"GPU-0000000{n}" for n in range(8)), "all")
 LIST, CTK = "timeout 30 nvidia-ctk cdi list", "nvidia-ctk --version"
 INSTALLED = "the container toolkit is installed as locked and held"
-IS = "nvidia-ctk is of the locked version"
-MODE = "the runtime gives devices as declared"
-SPEC = "the CDI spec has the declared GPUs"
+IS = "nvidia-ctk has the locked version"
+MODE = "the runtime has the declared device mode"
+SPEC = "the CDI spec lists the declared GPUs"
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ SPEC = "the CDI spec has the declared GPUs"
          f"{PACKAGES[1]} is 1.17.7-1, not {VERSION}"),
         (INSTALLED, {}, "UNKNOWN", None),
         (IS, {CTK: f"NVIDIA Container Toolkit CLI version {TOOLKIT}\ncommit: abc\n"}, "PASS", TOOLKIT),
-        (IS, {CTK: "NVIDIA Container Toolkit CLI version 1.17.7\n"}, "FAIL", f"nvidia-ctk is 1.17.7, the lock has {TOOLKIT}"),
+        (IS, {CTK: "NVIDIA Container Toolkit CLI version 1.17.7\n"}, "FAIL", f"nvidia-ctk is 1.17.7, not the locked {TOOLKIT}"),
         (IS, {CTK: "?"}, "UNKNOWN", None),
         (IS, {}, "UNKNOWN", None),
         (MODE, answer(MODE_READ, "cdi\n"), "PASS", "cdi"),

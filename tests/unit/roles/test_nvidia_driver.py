@@ -40,11 +40,11 @@ def test_a_bare_metal_node_from_debian_s_archive(tmp_path):
     cluster = debian(tmp_path, _options())
     plan, names = _mine(cluster)
     assert [name for name in names if not name.startswith("Compare")] == [
-        "Keep what the driver needs at its version",
+        "Pin the driver's dependencies",
         "Write the modules' options and keep nouveau out",
-        "Name the modules to load at boot",
+        "Write the list of modules to load at boot",
         "Install the locked driver",
-        "Install what reads Secure Boot",
+        "Install the Secure Boot tools",
         "Build the driver's modules",
         "Update the initramfs",
         "Load the driver",
@@ -73,7 +73,7 @@ def test_the_files_whole(tmp_path):
     )
     assert content(plan, ARCHIVE["pin"]) == (
         "# Written by rackwright; changes made here are undone.\n"
-        "# The locked packages depend on others of their own version, which apt would take from a newer suite.\n"
+        "# The locked packages depend on others of the same version, which apt would take from a newer suite.\n"
         "Package: *nvidia* *cuda* libnv*\n"
         f"Pin: version {VERSION}*\n"
         "Pin-Priority: 1001\n"
@@ -133,7 +133,7 @@ def test_a_module_stream_is_chosen_where_there_are_any(tmp_path, os, has_stream)
     assert "baseurl=http://mirror.example.com/cuda/" in content(
         plan, "/etc/yum.repos.d/rackwright-nvidia.repo"
     )
-    assert ("Choose the module stream of the driver's branch" in names) is has_stream
+    assert ("Select the module stream of the driver branch" in names) is has_stream
 
 
 def test_from_a_mirror_of_nvidia_s_repository(tmp_path):

@@ -1,4 +1,4 @@
-"""The nvidia_driver role's checks: each passes, fails, and says when it cannot know.
+"""The nvidia_driver role's checks: each passes, fails, and reports when it cannot know.
 
 `dkms status` and modinfo as dkms 3.0.10 and kmod 30 printed them on a Debian 12 lab node, 2026-11-21;
 /proc/driver/nvidia and mokutil's answers are written from public logs.
@@ -23,10 +23,10 @@ from tests.unit.roles.stack_tools import installed
 INSTALLED = "the driver is installed as locked and held"
 WHOLE = "every package is completely installed"
 BUILT = "the driver's modules are built for the locked kernel"
-FILE = "modprobe would load the locked driver"
+FILE = "modprobe loads the locked driver"
 LOADED = "the loaded driver is the locked one"
 PARAMETERS = "the driver's parameters are the declared ones"
-KEPT_OUT = "nouveau is kept out"
+KEPT_OUT = "nouveau is blacklisted"
 NOT_LOADED = "nouveau is not loaded"
 SECURE_BOOT = "Secure Boot is as declared"
 ENROLLED = "the key that signs modules is enrolled"
@@ -82,9 +82,9 @@ def test_every_check_is_made_of_gpu_nodes_alone(cluster):
         (FILE, {}, "UNKNOWN", "cannot run `modinfo`: not found"),
         (LOADED, {CAT: PROC}, "PASS", f"{VERSION}, open modules"),
         (LOADED, {CAT: PROC.replace(VERSION, "535.216.03")}, "FAIL",
-         f"535.216.03 is loaded, the lock has {VERSION}: a reboot is due"),
+         f"driver 535.216.03 is loaded, not the locked {VERSION}: a reboot is due"),
         (LOADED, {CAT: PROC.replace("Open Kernel", "Kernel")}, "FAIL",
-         "proprietary modules are loaded, the lock has open: a reboot is due"),
+         "proprietary modules are loaded, not the locked open ones: a reboot is due"),
         (LOADED, {CAT: (1, "", "cat: /proc/driver/nvidia/version: No such file or directory\n")}, "FAIL",
          "no driver is loaded: see `dmesg` for why, or load it with `modprobe nvidia`"),
         (LOADED, {CAT: (1, "", "cat: Input/output error\n")}, "UNKNOWN", None),
@@ -108,7 +108,7 @@ def test_every_check_is_made_of_gpu_nodes_alone(cluster):
         (SECURE_BOOT, {"mokutil --sb-state": (1, "", "EFI variables are not supported on this system\n")}, "PASS",
          "Secure Boot is off"),
         (SECURE_BOOT, {"mokutil --sb-state": "SecureBoot enabled\n"}, "FAIL",
-         "Secure Boot is on, declared `gpu_stack.secure_boot` is off"),
+         "Secure Boot is on, but `gpu_stack.secure_boot` is off"),
         (SECURE_BOOT, {"mokutil --sb-state": "?"}, "UNKNOWN", None),
         (SECURE_BOOT, {}, "UNKNOWN", "cannot run `mokutil`: not found"),
         (ENROLLED, {}, "OUT OF SCOPE", "`gpu_stack.secure_boot` is declared off: no signature is needed"),
@@ -147,15 +147,17 @@ def test_secure_boot(tmp_path):
     )
     made = debian(tmp_path, {"nvidia_driver": options}, secure_boot=True, mok_enrolled=True)
     test = "mokutil --test-key /root/mok.der"
-    for said, status in (
+    for printed, status in (
         ((1, "/root/mok.der is already enrolled\n", ""), "PASS"),
         ("/root/mok.der is not enrolled\n", "FAIL"),
         ("?", "UNKNOWN"),
     ):
-        found = judged("nvidia_driver", CHECKS, ENROLLED, made, made.by_name["gpu1"], FakeHost({test: said}))
+        found = judged(
+            "nvidia_driver", CHECKS, ENROLLED, made, made.by_name["gpu1"], FakeHost({test: printed})
+        )
         assert found.status == status
-    told = 'RmProfilingAdminOnly: 0\nEnableStreamMemOPs: 1\nRegistryDwords: "PeerMappingOverride=1;"\n'
-    for text, status in ((told, "PASS"), (told.replace("Override=1", "Override=0"), "FAIL")):
+    reported = 'RmProfilingAdminOnly: 0\nEnableStreamMemOPs: 1\nRegistryDwords: "PeerMappingOverride=1;"\n'
+    for text, status in ((reported, "PASS"), (reported.replace("Override=1", "Override=0"), "FAIL")):
         found = judged(
             "nvidia_driver", CHECKS, PARAMETERS, made, made.by_name["gpu1"], FakeHost({PARAMS: text})
         )

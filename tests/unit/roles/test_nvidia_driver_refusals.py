@@ -41,7 +41,7 @@ def test_a_locked_kernel_needs_the_role_that_installs_it(tmp_path):
     assert _refusals(cluster) == [
         (
             "",
-            "The lock has the kernel 6.1.0-50-amd64 for gpu1, and no role of the node installs it.",
+            "The lock has the kernel 6.1.0-50-amd64 for gpu1, but no role of the node installs it.",
             "add `kernel: {}` under `roles`",
         )
     ]
@@ -145,7 +145,7 @@ def test_the_repository_s_key(tmp_path):
     assert _refusals(cluster, **mirror) == [
         (
             "repository_key",
-            f"The key's fingerprint is {FINGERPRINT}, expected is 02182E60104FCDC26EAE1B8597A5D4CB8793F200.",
+            f"The key's fingerprint is {FINGERPRINT}, not 02182E60104FCDC26EAE1B8597A5D4CB8793F200.",
             f"if the mirror signs with its own key, set `repository_fingerprint: {FINGERPRINT}` after comparing it",
         )
     ]

@@ -99,7 +99,7 @@ def test_plain_text_is_warned_of():
     ((path, sentence, _),) = options(made).warnings(made)
     assert (path, sentence) == (
         "endpoints.site.url",
-        "http://10.9.0.5:9000 is not encrypted: every node on the way reads the data.",
+        "http://10.9.0.5:9000 is not encrypted: every hop on the path can read the data.",
     )
     assert list(options(store_site()).warnings(store_site())) == []
 
@@ -246,7 +246,7 @@ def test_it_is_planned_whole(os):
     assert plan.error is None
     assert [op.name for op in plan.operations if op.role == "object_store"] == [
         "Install rclone",
-        "Set the endpoints in login shells",
+        "Set the object store endpoints in login shells",
     ]
     assert content(plan, texts.PROFILE) == texts.profile(worker(made), options(made))
     assert MOUNTED not in claimed("object_store", CHECKS, worker(made))

@@ -83,7 +83,7 @@ TREE = cabled(*EVEN, spines=SPINES, guids=("0002c90300000001", "0002c90300000002
 
 def problems(cluster):
     options = next(node.options["opensm"] for node in cluster.nodes if "opensm" in node.options)
-    return [(path, said) for path, said, _ in options.problems(cluster)]
+    return [(path, shown) for path, shown, _ in options.problems(cluster)]
 
 
 def test_it_runs_on_its_nodes_and_they_go_first():
@@ -106,7 +106,7 @@ def test_only_declared_nodes_are_expected_to_rule_the_fabric():
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "shown"),
     [
         ({"nodes": ["head1", "head1"]}, "A node is listed twice."),
         (
@@ -130,12 +130,12 @@ def test_only_declared_nodes_are_expected_to_rule_the_fabric():
         ({"m_key": "fabric_m_key"}, "`m_key` and `m_key_lease_seconds` are given together."),
     ],
 )
-def test_what_cannot_be_is_refused(changes, said):
-    assert said in errors_in(OpensmOptions, {"networks": {"fabric": {"nodes": ["head1"], **changes}}})[0]
+def test_what_cannot_be_is_refused(changes, shown):
+    assert shown in errors_in(OpensmOptions, {"networks": {"fabric": {"nodes": ["head1"], **changes}}})[0]
 
 
 @pytest.mark.parametrize(
-    ("changes", "path", "said"),
+    ("changes", "path", "shown"),
     [
         ({"nodes": ["head1", "head9"]}, "nodes[1]", "There is no node head9."),
         (
@@ -173,7 +173,7 @@ def test_what_cannot_be_is_refused(changes, said):
         (
             {"routing": "ftree", "fabric": cabled(*EVEN[:3], spines=SPINES)},
             "routing",
-            "ftree wants the same number of cables from each leaf to each spine, which fabric does not have.",
+            "ftree needs the same number of cables from each leaf to each spine, which fabric does not have.",
         ),
         (
             {"fabric": cabled(nodes=("gpu1",))},
@@ -182,8 +182,8 @@ def test_what_cannot_be_is_refused(changes, said):
         ),
     ],
 )
-def test_what_the_cluster_cannot_have_is_refused(changes, path, said):
-    assert (f"networks.fabric{f'.{path}' if path else ''}", said) in problems(made(**changes))
+def test_what_the_cluster_cannot_have_is_refused(changes, path, shown):
+    assert (f"networks.fabric{f'.{path}' if path else ''}", shown) in problems(made(**changes))
 
 
 @pytest.mark.parametrize(
@@ -316,7 +316,10 @@ ASK, ASK_OWN = "sminfo -C mlx5_rail0 -P 1", "sminfo -C mlx5_rail0 -P 1 5"
 MASTER = "sminfo: sm lid 1 sm guid 0x100005, activity count 116 priority 15 state 3 SMINFO_MASTER\n"
 STANDBY = "sminfo: sm lid 5 sm guid 0x100007, activity count 43 priority 14 state 2 SMINFO_STANDBY\n"
 TOOK_OVER = "sminfo: sm lid 5 sm guid 0x100007, activity count 44 priority 14 state 3 SMINFO_MASTER\n"
-RULES, READY = "the declared node is the master of each subnet", "standbys are ready to take over"
+RULES, READY = (
+    "the declared node is the master of each subnet",
+    "standby subnet managers are ready to take over",
+)
 
 
 def check(name, node, replies, **changes):
@@ -333,7 +336,7 @@ def check(name, node, replies, **changes):
             "head2",
             {ASK: TOOK_OVER},
             "FAIL",
-            "fabric: this standby is the master: head1 does not run, or its port cannot be reached",
+            "fabric: this standby is the master: head1 is not running opensm, or its port cannot be reached",
         ),
         (
             "head1",
@@ -341,7 +344,7 @@ def check(name, node, replies, **changes):
             "FAIL",
             (
                 "fabric: the master is 0x0000000000100007 (priority 14), not this node (0x0000000000100005): another "
-                "subnet manager rules it, e.g. a switch's"
+                "subnet manager controls it, e.g. a switch's"
             ),
         ),
         (
@@ -386,7 +389,7 @@ def test_only_standbys_claim_to_be_ready():
 
 
 def test_units():
-    name = "every declared subnet manager runs"
+    name = "every declared subnet manager is running"
     assert check(name, "head1", unit(UNIT)).status == "PASS"
     assert check(name, "head1", unit(UNIT, active="failed")).status == "FAIL"
     assert check(name, "head1", {}).status == "UNKNOWN"
@@ -409,7 +412,10 @@ def test_files():
     }
     there = {**file(texts.START, render("opensm/start.sh.j2"), "755"), **files(wanted)}
     asked = {"partitions": PARTITIONS, "guids": GUIDS}
-    name, settings = "opensm's files are as declared", "opensm's settings are as declared, and for root alone"
+    name, settings = (
+        "opensm's files are as declared",
+        "opensm's settings are as declared and only root can read them",
+    )
     assert check(name, "head1", there, **asked).status == "PASS"
     assert check(name, "head1", there, partitions={}).status == "FAIL"
     assert check(name, "head1", {}, **asked).status == "UNKNOWN"
@@ -421,7 +427,7 @@ def test_files():
 
 
 def test_a_container_runs_none():
-    for name in (RULES, "every declared subnet manager runs"):
+    for name in (RULES, "every declared subnet manager is running"):
         assert check(name, "head1", {}, platform=Platform.CONTAINER).status == "OUT OF SCOPE"
 
 

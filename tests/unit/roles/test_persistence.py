@@ -16,7 +16,7 @@ from tests.unit.roles.stack_tools import installed
 DROP_IN = "/etc/systemd/system/nvidia-persistenced.service.d/90-rackwright.conf"
 PACKAGES = {"nvidia-persistenced": "535.171.04-1~deb12u1"}
 INSTALLED = "the persistence daemon is installed as locked and held"
-RUNS = "the persistence daemon runs"
+RUNS = "the persistence daemon is running"
 ON = "persistence mode is on for every GPU"
 MODES = "timeout 30 nvidia-smi --query-gpu=persistence_mode --format=csv,noheader"
 UNIT = "nvidia-persistenced.service"
@@ -35,10 +35,10 @@ def _mine(cluster, name="gpu1"):
 def test_a_node_with_devices(cluster):
     plan, names = _mine(cluster)
     assert names == [
-        "Create the folder of the persistence daemon's drop-ins",
-        "Write how the persistence daemon starts",
+        "Create the folder for persistence daemon drop-ins",
+        "Write the persistence daemon's drop-in",
         "Install the persistence daemon as locked",
-        "Run the persistence daemon",
+        "Start the persistence daemon",
     ]
     (command,) = commands(plan, "Install the persistence daemon as locked")
     assert "install 'nvidia-persistenced=535.171.04-1~deb12u1'" in command
@@ -65,7 +65,7 @@ def test_nvidia_s_package_has_another_account(tmp_path):
 def test_in_a_container_it_is_installed_and_off(tmp_path):
     made = debian(tmp_path, {"persistence": PersistenceOptions()}, platform=Platform.CONTAINER)
     names = _mine(made)[1]
-    assert "Run the persistence daemon" not in names
+    assert "Start the persistence daemon" not in names
     for name in (RUNS, ON):
         found = judged("persistence", CHECKS, name, made, made.by_name["gpu1"], FakeHost({}))
         assert (found.status, found.evidence) == ("OUT OF SCOPE", "a container cannot load kernel modules")

@@ -116,8 +116,8 @@ INFO = {
     "version": {"Version": "5.4.2"},
 }
 IDS = texts.subids(GPU)
-SETTINGS, PULLS = "podman has its declared settings", "podman pulls by way of the declared mirror"
-OWN_IDS, MAY_USE = "every user has separate subordinate ids", "users may use their subordinate ids"
+SETTINGS, PULLS = "Podman has its declared settings", "Podman pulls through the declared mirror"
+OWN_IDS, MAY_USE = "every user has separate subordinate ids", "users can use their subordinate ids"
 
 
 def info(**changes):
@@ -177,7 +177,7 @@ def test_no_check_passes_without_knowing():
 def test_users_folders(answers, status, evidence):
     found = answers.pop("found", ("3000 700 d 3000",))
     host = FakeHost(user_folder_answers(GPU, texts.folders(OPTIONS), *found, **answers))
-    result = judged("podman", CHECKS, "users' folders for podman are theirs alone", SITE, GPU, host)
+    result = judged("podman", CHECKS, "users' Podman folders are private", SITE, GPU, host)
     assert (result.status, result.evidence) == (status, evidence)
 
 
@@ -192,9 +192,9 @@ def test_no_place_in_which_users_make_folders_themselves():
 @pytest.mark.parametrize(
     ("name", "answers", "status", "evidence"),
     [
-        ("podman's files are as declared", FILES, "PASS", "5 files"),
+        ("Podman's files are as declared", FILES, "PASS", "5 files"),
         (
-            "podman's files are as declared",
+            "Podman's files are as declared",
             {**FILES, **file("/etc/subuid", IDS + "eve:100000:65536\n")},
             "FAIL",
             "/etc/subuid is not as declared: eve:100000:65536",
@@ -213,7 +213,7 @@ def test_no_place_in_which_users_make_folders_themselves():
             "podman's network backend is 'cni', not 'netavark'",
         ),
         (SETTINGS, info(store={}), "UNKNOWN", "podman does not report its store.graphRoot"),
-        (PULLS, info(), "PASS", f"docker.io by way of {MIRROR}"),
+        (PULLS, info(), "PASS", f"docker.io through {MIRROR}"),
         (
             PULLS,
             info(registries={"search": ["docker.io"]}),

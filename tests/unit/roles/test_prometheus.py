@@ -62,7 +62,7 @@ HEAD = head(SITE)
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"nodes": ["head1", "head1"]}, "The pair is one node twice."),
+        ({"nodes": ["head1", "head1"]}, "Both nodes of the pair are the same."),
         ({"labels": {"node": "x"}}, "rackwright sets the label node itself."),
         ({"labels": {"cluster": "x"}}, "rackwright sets the label cluster itself."),
         ({"alerts": {"Watchdgo": {}}}, "There is no alert Watchdgo."),
@@ -101,14 +101,14 @@ def test_problems():
     assert sentences(cluster(), "prometheus", "head1") == []
     named = cluster(extra_jobs={"slurm": {"targets": ("a:1",)}})
     assert sentences(named, "prometheus", "head1") == [
-        ("extra_jobs.slurm", "rackwright's own targets have the job slurm.", "choose another name")
+        ("extra_jobs.slurm", "The job name slurm is reserved by rackwright.", "choose another name")
     ]
 
 
 def test_alerts_that_go_nowhere_are_warned_of():
     found = list(head(cluster(others=False)).options["prometheus"].warnings(cluster(others=False)))
     assert [sentence for _, sentence, _ in found] == [
-        "No Alertmanager is declared: alerts are evaluated and sent nowhere."
+        "No Alertmanager is declared: alerts are evaluated but not sent."
     ]
     assert list(HEAD.options["prometheus"].warnings(SITE)) == []
 
@@ -199,9 +199,9 @@ def result(name, replies):
 
 
 LOADED = "Prometheus has loaded its settings"
-TARGETS = "Prometheus reads every declared target"
+TARGETS = "Prometheus scrapes every declared target"
 RULES = "every rule of Prometheus is evaluated"
-NOTIFIES = "Prometheus hands alerts to Alertmanager"
+NOTIFIES = "Prometheus sends alerts to Alertmanager"
 
 
 @pytest.mark.parametrize("name", [LOADED, TARGETS, RULES, NOTIFIES])
@@ -231,9 +231,9 @@ def test_every_target_has_to_answer():
     assert (down.status, down.evidence) == ("FAIL", "node head1:9100 does not answer")
     seldom = result(TARGETS, {"query": series(*(one for one in up if one[0]["instance"] != "switch1:161"))})
     assert seldom.status == "WARN"
-    assert seldom.evidence == "1 of 8 targets, which are read seldom, wait for their first time"
+    assert seldom.evidence == "1 of 8 targets with long intervals have not been scraped yet"
     missing = result(TARGETS, {"query": series(*up[1:])})
-    assert (missing.status, missing.evidence) == ("FAIL", "node head1:9100 is not known")
+    assert (missing.status, missing.evidence) == ("FAIL", "node head1:9100 is not a target")
 
 
 def rules(*found):

@@ -142,7 +142,7 @@ def test_dnf_has_it_unless_the_site_has_a_mirror():
 
 def test_nodes_with_apt_get_no_setting_of_dnf():
     names = [operation.name for operation in planned(CLUSTER, worker(CLUSTER)).operations]
-    assert names[0] == "Set the proxy of login shells"
+    assert names[0] == "Set the proxy in login shells"
     assert "Set dnf's proxy" not in names
 
 
@@ -185,7 +185,7 @@ FAILURES = [
         ANSWERS,
         CLUSTER,
         {PROBE: "HTTP/1.1 407 Proxy Authentication Required\n"},
-        "http://proxy.example.com:3128 asks for a login (407), and no user here has one",
+        "http://proxy.example.com:3128 requires a login (407), which rackwright does not support",
     ),
     (
         ANSWERS,
@@ -227,7 +227,7 @@ def test_a_proxy_that_does_not_reach_the_outside_is_a_warning():
     result = judged("proxy", CHECKS, ANSWERS, CLUSTER, worker(CLUSTER), host)
     assert (result.status, result.evidence) == (
         "WARN",
-        "http://proxy.example.com:3128 answers, and does not connect to example.com:443: HTTP/1.1 503 No",
+        "http://proxy.example.com:3128 answers but does not connect to example.com:443: HTTP/1.1 503 No",
     )
 
 

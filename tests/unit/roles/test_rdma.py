@@ -50,7 +50,7 @@ def made(devices=CARDS, *, kind=LinkKind.INFINIBAND, others=None, **more):
 
 
 @pytest.mark.parametrize(
-    ("devices", "said"),
+    ("devices", "printed"),
     [
         (
             {"mlx5_0": {"pci": "0000:18:00.0"}},
@@ -78,8 +78,8 @@ def made(devices=CARDS, *, kind=LinkKind.INFINIBAND, others=None, **more):
         ),
     ],
 )
-def test_a_device_that_cannot_be_is_refused(devices, said):
-    assert said in errors_in(RdmaOptions, {"devices": devices})[0]
+def test_a_device_that_cannot_be_is_refused(devices, printed):
+    assert printed in errors_in(RdmaOptions, {"devices": devices})[0]
 
 
 @pytest.mark.parametrize(("name"), ["mlx5 rail0", "mlx5:0", "mlx5,a", "^mlx5", "=mlx5", "0a", "A"])
@@ -119,7 +119,7 @@ def test_the_network_role_names_ports_and_vlans():
 
 
 @pytest.mark.parametrize(
-    ("devices", "kind", "path", "said"),
+    ("devices", "kind", "path", "printed"),
     [
         (
             {"mlx5_a": {"pci": "0000:18:00.0", "rail": 2}},
@@ -177,10 +177,10 @@ def test_the_network_role_names_ports_and_vlans():
         ),
     ],
 )
-def test_what_contradicts_the_networks_is_refused(devices, kind, path, said):
+def test_what_contradicts_the_networks_is_refused(devices, kind, path, printed):
     cluster, node = made(devices, kind=kind)
     found = list(node.options["rdma"].problems(cluster))
-    assert (path, said) in [problem[:2] for problem in found]
+    assert (path, printed) in [problem[:2] for problem in found]
 
 
 def test_right_devices_have_no_problems():
@@ -194,9 +194,9 @@ def test_a_rail_without_a_device_and_a_limit_are_warned_of():
     cluster, node = made(
         {"mlx5_a": CARDS["mlx5_rail0"]}, others={"tuning": TuningOptions(limits={"memlock": 64})}
     )
-    said = [sentence for _, sentence, _ in node.options["rdma"].warnings(cluster)]
-    assert said[0] == "No device is declared for rail 1 of fabric."
-    assert said[1].endswith("the role tuning limits locked memory, which RDMA registers buffers in.")
+    printed = [sentence for _, sentence, _ in node.options["rdma"].warnings(cluster)]
+    assert printed[0] == "No device is declared for rail 1 of fabric."
+    assert printed[1].endswith("the role tuning limits locked memory, which RDMA registers buffers in.")
 
 
 def test_cards_are_named_by_udev_at_their_place():
@@ -232,10 +232,10 @@ def test_a_container_gets_packages_and_limits_alone():
     found = [operation.name for operation in planned(cluster, node).operations if operation.role == "rdma"]
     assert [name.partition(":")[0] for name in found] == [
         "Install RDMA's libraries and tools",
-        "Create the folder of systemd's settings",
-        "Let programs lock memory",
-        "Let programs lock memory",
-        "Let systemd read the limit of services",
+        "Create the folder for systemd settings",
+        "Raise the locked memory limit",
+        "Raise the locked memory limit",
+        "Reload systemd for the service limit",
     ]
 
 
@@ -273,8 +273,8 @@ DOCA = GpuStack(**{**STACK.model_dump(), "ofed": "doca"})
 def test_doca_is_refused_without_a_lock_that_has_it(tmp_path):
     options = RdmaOptions(network="management")
     cluster = site(tmp_path, {"rdma": options}, worker("gpu1", 11, "dgx-h100"), gpu_stack=DOCA, locked=False)
-    ((_, said, hint),) = options.lock_problems(cluster)
-    assert "lock" in said
+    ((_, printed, hint),) = options.lock_problems(cluster)
+    assert "lock" in printed
     assert hint is not None
 
 

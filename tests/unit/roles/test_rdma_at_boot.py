@@ -15,7 +15,7 @@ from tests.unit.roles.test_rdma import made
 from tests.unit.roles.test_rdma_checks import REQUESTS, check
 
 PCIS = ("0000:18:00.0", "0000:2a:00.0")
-INTERRUPTS = "interrupts of HCAs are on CPUs near them"
+INTERRUPTS = "HCA interrupts are on local CPUs"
 LOCAL = {"interrupts": "local"}
 
 
@@ -40,7 +40,7 @@ def test_read_requests_and_interrupts_are_set_by_one_unit():
     both = content(plan, at_boot.SCRIPT)
     assert "setpci" in both
     assert "for pci in 0000:18:00.0 0000:2a:00.0; do" in both
-    assert "Put the interrupts of RDMA devices on CPUs near them" in {one.name for one in plan.operations}
+    assert "Bind RDMA interrupts to local CPUs" in {one.name for one in plan.operations}
     assert "setpci" not in content(operations(**LOCAL), at_boot.SCRIPT)
 
 
@@ -64,7 +64,7 @@ def _registers(first, second):
         (
             _registers("5936\n", "2936\n"),
             "FAIL",
-            "mlx5_rail1 (0000:2a:00.0) asks for 512 bytes, not 4096",
+            "mlx5_rail1 (0000:2a:00.0) has a read request size of 512 bytes, not 4096",
         ),
         (_registers("5936\n", ""), "UNKNOWN", "setpci did not print a register: ''"),
         ({}, "UNKNOWN", None),
@@ -145,7 +145,7 @@ def test_what_cannot_be_read_is_never_local(tmp_path):
     machine = Machine(tmp_path, {PCIS[0]: (-1, {30: "0"})})
     assert machine.read().splitlines() == [
         "no MSI interrupts of 0000:2a:00.0 in sysfs",
-        "the firmware does not say which NUMA node 0000:18:00.0 is on",
+        "the firmware does not report the NUMA node of 0000:18:00.0",
     ]
     assert machine.run(script(**LOCAL)).returncode == 1
     one_node = Machine(tmp_path / "one", {PCIS[0]: (-1, {30: "0"}), PCIS[1]: (-1, {40: None})}, nodes=1)
@@ -169,7 +169,7 @@ def printed(text):
 @pytest.mark.parametrize(
     ("replies", "status", "evidence"),
     [
-        (printed("local\n"), "PASS", "interrupts of mlx5_rail0, mlx5_rail1 are on CPUs near them"),
+        (printed("local\n"), "PASS", "interrupts of mlx5_rail0, mlx5_rail1 are on local CPUs"),
         (
             printed("interrupt 41 of 0000:2a:00.0 is on CPU 3\n"),
             "FAIL",
@@ -181,9 +181,9 @@ def printed(text):
             "mlx5_rail0: interrupts 31 (CPU 56 57), 32 (CPU 56 57), 33 (CPU 56 57), 34 (CPU 56 57) and 2 more are far from it",
         ),
         (
-            printed("the firmware does not say which NUMA node 0000:18:00.0 is on\n"),
+            printed("the firmware does not report the NUMA node of 0000:18:00.0\n"),
             "UNKNOWN",
-            "the firmware does not say which NUMA node 0000:18:00.0 is on",
+            "the firmware does not report the NUMA node of 0000:18:00.0",
         ),
         ({}, "UNKNOWN", None),
     ],
@@ -202,4 +202,4 @@ def test_where_they_are_checked():
     found = check(INTERRUPTS, {}, platform=Platform.VM, **LOCAL)
     assert found.status == "OUT OF SCOPE"
     on_virtual = {operation.name for operation in operations(platform=Platform.VM, **LOCAL).operations}
-    assert "Write what sets RDMA devices at boot" not in on_virtual
+    assert "Write the script that sets up RDMA devices at boot" not in on_virtual

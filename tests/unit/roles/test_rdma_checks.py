@@ -17,13 +17,13 @@ from tests.unit.roles.fake_host import FakeHost, claimed, judged
 from tests.unit.roles.test_rdma import CARDS, SOFT, made
 
 DEVICES = f"sh -c {shlex.quote(READ)}"
-NAMES = "every declared RDMA device is at its PCI address, under its name"
+NAMES = "every declared RDMA device has its name at its PCI address"
 ACTIVE, LAYER = "every RDMA port is active", "every RDMA port has its network's link layer"
 SPEED, FIRMWARE = "every RDMA port runs at its SKU's speed", "HCA firmware is as declared"
-SOFTWARE, MODULES = "software RDMA devices are on their interfaces", "RDMA's modules are loaded"
+SOFTWARE, MODULES = "software RDMA devices are on their interfaces", "the RDMA modules are loaded"
 REQUESTS = "PCIe read requests of HCAs are as declared"
-RULES = "udev's names of RDMA devices are as declared"
-SESSION, SLURMD = "a user's session may lock any memory", "slurmd may lock any memory"
+RULES = "udev rules for RDMA device names are as declared"
+SESSION, SLURMD = "user sessions can lock unlimited memory", "slurmd can lock unlimited memory"
 
 
 def card(name="mlx5_rail0", pci="0000:18:00.0", **changes):
@@ -73,7 +73,7 @@ def check(name, replies, devices=CARDS, **where):
             NAMES,
             sysfs(card(), card("ibp42s0", "0000:2a:00.0")),
             "FAIL",
-            "mlx5_rail1 (rail 1 of fabric): the device at 0000:2a:00.0 is called ibp42s0",
+            "mlx5_rail1 (rail 1 of fabric): the device at 0000:2a:00.0 is named ibp42s0",
         ),
         (NAMES, {DEVICES: card()}, "UNKNOWN", None),
         (NAMES, {}, "UNKNOWN", None),
@@ -82,7 +82,7 @@ def check(name, replies, devices=CARDS, **where):
             ACTIVE,
             two(state="1: DOWN", phys_state="2: Polling"),
             "FAIL",
-            "mlx5_rail1 (rail 1 of fabric) is DOWN, Polling: no cable, or nothing at its other end",
+            "mlx5_rail1 (rail 1 of fabric) is DOWN, Polling: no cable, or no link partner",
         ),
         (
             ACTIVE,
@@ -199,7 +199,7 @@ LOADED = "".join(f"{name} 1 0 - Live 0x0\n" for name in ("ib_uverbs", "rdma_ucm"
         (
             {"cat /proc/modules": LOADED.replace("ib_umad", "x"), "test -d /sys/module/ib_umad": (1, "", "")},
             "FAIL",
-            "ib_umad not loaded",
+            "not loaded: ib_umad",
         ),
         ({"cat /proc/modules": "\n"}, "UNKNOWN", "/proc/modules is empty"),
         ({}, "UNKNOWN", None),
@@ -224,11 +224,11 @@ ASK = "runuser -u admin -- prlimit --memlock --output=SOFT,HARD --noheadings"
 @pytest.mark.parametrize(
     ("replies", "status", "evidence"),
     [
-        ({ASK: "unlimited unlimited\n"}, "PASS", "a session of admin may lock any memory"),
+        ({ASK: "unlimited unlimited\n"}, "PASS", "a session of admin can lock unlimited memory"),
         (
             {ASK: "8388608 8388608\n"},
             "FAIL",
-            "a session of admin may lock 8388608 bytes of memory (at most 8388608): RDMA needs unlimited",
+            "a session of admin can lock 8388608 bytes of memory (at most 8388608): RDMA needs unlimited",
         ),
         ({ASK: "nonsense"}, "UNKNOWN", None),
         ({}, "UNKNOWN", None),

@@ -1,4 +1,4 @@
-"""SHARP in the rdma role: what is refused, what NCCL's settings are told, and the check."""
+"""SHARP in the rdma role: what is refused, NCCL's settings, and the check."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.unit.roles.fake_host import FakeHost, claimed, judged
 from tests.unit.roles.test_rdma import made
 
 AT = {"aggregation_manager": "10.9.0.5", "port": 6126}
-CHECK = "SHARP's aggregation managers take connections"
+CHECK = "SHARP aggregation managers accept connections"
 ASK = "timeout 10 bash -c 'exec 3<>/dev/tcp/10.9.0.5/6126'"
 
 
@@ -25,7 +25,7 @@ def fabric(*leaves):
     return Fabric("fabric", LinkKind.INFINIBAND, len(leaves), tuple(dict.fromkeys(leaves)), (), cables)
 
 
-def said(cluster, node, what="problems"):
+def sentences(cluster, node, what="problems"):
     return [(path, sentence) for path, sentence, _ in getattr(node.options["rdma"], what)(cluster)]
 
 
@@ -36,8 +36,8 @@ def test_it_tells_where_switches_reduce():
 
 
 def test_a_network_that_cannot_reduce_is_refused():
-    assert said(*made(sharp={"fabrik": AT})) == [("sharp.fabrik", "There is no network fabrik.")]
-    (found,) = said(*made(kind=LinkKind.ROCE, sharp={"fabric": AT}))
+    assert sentences(*made(sharp={"fabrik": AT})) == [("sharp.fabrik", "There is no network fabrik.")]
+    (found,) = sentences(*made(kind=LinkKind.ROCE, sharp={"fabric": AT}))
     assert found == ("sharp.fabric", "fabric is roce: SHARP is InfiniBand's.")
 
 
@@ -55,14 +55,14 @@ def test_a_network_that_cannot_reduce_is_refused():
 def test_a_leaf_with_more_rails_than_flows_is_refused(leaves, problems):
     cluster, node = made(sharp={"fabric": AT})
     cluster = cluster.model_copy(update={"fabrics": {"fabric": fabric(*leaves)}})
-    assert said(cluster, node) == problems
+    assert sentences(cluster, node) == problems
 
 
 def test_the_distribution_s_subnet_manager_is_warned_of():
     opensm = OpensmOptions.model_validate({"networks": {"fabric": {"nodes": ["head1"]}}})
-    found = said(*made(sharp={"fabric": AT}, others={"opensm": opensm}), "warnings")
+    found = sentences(*made(sharp={"fabric": AT}, others={"opensm": opensm}), "warnings")
     assert [path for path, _ in found] == ["sharp.fabric"]
-    assert said(*made(sharp={"fabric": AT}), "warnings") == []
+    assert sentences(*made(sharp={"fabric": AT}), "warnings") == []
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_the_distribution_s_subnet_manager_is_warned_of():
         (
             {ASK: (1, "", "Connection refused")},
             "FAIL",
-            "10.9.0.5:6126, the aggregation manager of fabric, does not take connections",
+            "10.9.0.5:6126, the aggregation manager of fabric, does not accept connections",
         ),
         ({ASK: (124, "", "")}, "FAIL", None),
         ({}, "UNKNOWN", "bash or timeout cannot be run on this node"),

@@ -140,9 +140,9 @@ def test_no_command_and_no_plan_shows_a_password(there):
     for role, (kind, *_) in {**ROLES, "containerd": (ContainerdOptions,)}.items():
         site = there(role, kind)
         for operation in planned(site, worker(site)).operations:
-            told = f"{operation.commands} {operation.changes}"
-            assert "of the store" not in told
-            assert "Y2k6cmVnaXN0cnlfY2" not in told  # base64 of ci:registry_ci
+            reported = f"{operation.commands} {operation.changes}"
+            assert "of the store" not in reported
+            assert "Y2k6cmVnaXN0cnlfY2" not in reported  # base64 of ci:registry_ci
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -167,7 +167,7 @@ def test_the_check(there, role, change, status, evidence):
             login, change.get("login", options.auth_json(secret)), change.get("mode", "600"), digest_only=True
         ),
     }
-    name = f"{role}'s certificates and logins of registries are as declared"
+    name = f"{role.capitalize()}'s registry certificates and logins are as declared"
     found = judged(role, checks, name, site, worker(site), FakeHost(answers))
     assert found.status == status, found
     assert evidence in found.evidence

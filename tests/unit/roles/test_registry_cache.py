@@ -48,7 +48,7 @@ AUTH = {"user": "ci", "stored_as": "registry_ci"}
             "The registries a and b have the same port 1.",
         ),
         ({"registries": {"A": OWN}}, "String should match pattern '^[a-z][a-z0-9-]{0,30}$'"),
-        ({"registries": {"a": {"port": 1}}}, "Nothing says who may push to this registry."),
+        ({"registries": {"a": {"port": 1}}}, "Who may push to this registry is not declared."),
         (
             {"registries": {"a": {**OWN, "auth": AUTH}}},
             "`anonymous` is for a registry without `auth` and without an upstream.",
@@ -59,7 +59,7 @@ AUTH = {"user": "ci", "stored_as": "registry_ci"}
         ),
         (
             {"registries": {"a": {"port": 1, "username": "me"}}},
-            "`username` is gone: a login names its password in the secrets store too.",
+            "`username` was removed: a login also names its password in the secrets store.",
         ),
         (
             {"registries": {"a": {"port": 1, "auth": {"user": "a:b", "stored_as": "c"}}}},
@@ -67,7 +67,7 @@ AUTH = {"user": "ci", "stored_as": "registry_ci"}
         ),
         (
             {"registries": {"a": {"port": 1, "upstream": "http://r"}}},
-            "The upstream is reached by plain HTTP, where images can be changed on their way.",
+            "The upstream is reached by plain HTTP, where images can be changed in transit.",
         ),
         (
             {"registries": {"a": {"port": 1, "upstream": "https://r", "plain_http": True}}},
@@ -102,7 +102,7 @@ def test_problems():
     ) == [
         (
             "",
-            "rocky-9 has no package docker-registry, so head1 cannot run the cache.",
+            "rocky-9 has no docker-registry package, so head1 cannot run the cache.",
             "run the head on Debian or Ubuntu, or set `mirrors.containers` to a registry of the site",
         )
     ]
@@ -110,7 +110,7 @@ def test_problems():
     assert sentences(elsewhere, "registry_cache", "head1") == [
         (
             "registries",
-            "mirrors.containers is head1:5001, and no cache listens there.",
+            "mirrors.containers is head1:5001, but no cache listens there.",
             "caches listen on 5000",
         )
     ]
@@ -162,7 +162,7 @@ UNIT, OTHER = "registry-cache@docker-io.service", "registry-cache@site.service"
 PACKAGED = "docker-registry.service"
 CURL = "curl -s -o /dev/null -w '%{http_code}' --noproxy '*' --max-time 10 http://10.9.0.10:"
 UP = {f"{CURL}5000/v2/": "200", f"{CURL}5001/v2/": "200"}
-REACHED = "every node that pulls reaches the registries"
+REACHED = "every node that pulls images reaches the registries"
 
 
 class Store:
@@ -192,15 +192,20 @@ def test_no_check_passes_without_knowing():
 @pytest.mark.parametrize(
     ("name", "answers", "status", "evidence"),
     [
-        ("every registry runs", {**unit(UNIT), **unit(OTHER)}, "PASS", "docker-io, site: active and enabled"),
         (
-            "every registry runs",
+            "every registry is running",
+            {**unit(UNIT), **unit(OTHER)},
+            "PASS",
+            "docker-io, site: active and enabled",
+        ),
+        (
+            "every registry is running",
             {**unit(UNIT), **unit(OTHER, active="failed")},
             "FAIL",
             "registry-cache@site.service is failed",
         ),
         (
-            "every registry runs",
+            "every registry is running",
             {**unit(UNIT), **unit(OTHER, state="disabled")},
             "FAIL",
             "registry-cache@site.service is active but disabled: it does not start at boot",
@@ -253,7 +258,7 @@ def test_no_check_passes_without_knowing():
             "every registry answers",
             {**UP, f"{CURL}5001/v2/": (2, "", "unknown option")},
             "UNKNOWN",
-            "cannot ask http://10.9.0.10:5001/v2/: unknown option",
+            "cannot query http://10.9.0.10:5001/v2/: unknown option",
         ),
         (REACHED, UP, "PASS", "2 registries from 2 nodes"),
         (

@@ -62,7 +62,7 @@ def test_dscp_and_priorities_have_no_default():
         "RDMA packets and congestion notifications have the same DSCP, 26."
     ]
     assert errors_in(RoceOptions, {**FIELDS, "cnp_priority": 3}) == [
-        "Congestion notifications would queue behind what they are to slow down, in priority 3."
+        "Congestion notifications would queue behind the traffic they slow down, in priority 3."
     ]
     assert errors_in(RoceOptions, {**FIELDS, "dscp": 64}) == ["Input should be less than or equal to 63"]
 
@@ -149,7 +149,7 @@ def test_software_devices_get_arp_alone():
     plan = planned(fabric_site({"roce": DCB, "devices": Devices(soft=True)}), worker(cluster))
     assert [op.name for op in plan.operations if op.role == "roce"] == [
         f"Write {paths.SYSCTLS}",
-        "Set ARP of the rails",
+        "Set ARP on the rails",
     ]
 
 
@@ -159,25 +159,25 @@ def test_it_is_planned_on_every_release(os):
     plan = planned(cluster, worker(cluster))
     assert plan.error is None
     assert [op.name for op in plan.operations if op.role == "roce"] == [
-        "Install the tools that set NICs",
-        "Make /etc/rackwright",
-        "Make /usr/local/libexec",
+        "Install the NIC tools",
+        "Create /etc/rackwright",
+        "Create /usr/local/libexec",
         f"Write {paths.PROGRAM}",
         f"Write {paths.SETTINGS}",
         f"Write {paths.UNIT_PATH}",
         f"Write {paths.SYSCTLS}",
-        "Set ARP of the rails",
-        "Set the NICs at boot",
-        "Set the NICs",
+        "Set ARP on the rails",
+        "Configure the NICs at boot",
+        "Configure the NICs",
     ]
-    assert commands(plan, "Set the NICs") == (f"{paths.RUN} apply",)
+    assert commands(plan, "Configure the NICs") == (f"{paths.RUN} apply",)
     assert content(plan, paths.PROGRAM) == texts.program()
 
 
 def test_a_container_is_configured_and_not_set():
     cluster = roce_site(platform=Platform.CONTAINER)
     names = [op.name for op in planned(cluster, worker(cluster)).operations if op.role == "roce"]
-    assert "Set the NICs" not in names
+    assert "Configure the NICs" not in names
     assert f"Write {paths.SETTINGS}" in names
 
 
@@ -383,7 +383,7 @@ def test_what_cannot_be_read_is_named_and_fails_the_unit(tree, capsys):
     document = json.loads(ran(capsys, "read")[1])["mlx5_rail0"]
     assert document["values"] == {}
     assert document["unreadable"] == {
-        "pfc": "`dcb pfc show dev rail1 prio-pfc` exited 255 saying: Error: no such device",
+        "pfc": "`dcb pfc show dev rail1 prio-pfc` exited 255: Error: no such device",
         "traffic_class": "the backend dcb does not show it",
     }
     code, _, err = ran(capsys, "apply")
@@ -435,7 +435,7 @@ def test_without_configfs_the_default_is_unreadable_and_a_missing_folder_is_not_
 
 
 def test_the_installed_text_runs_alone(tmp_path):
-    """One file, without rackwright, without settings: it says what is missing."""
+    """One file, without rackwright, without settings: it reports what is missing."""
     program = tmp_path / "roce.py"
     program.write_text(texts.program())
     done = subprocess.run(

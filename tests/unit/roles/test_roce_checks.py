@@ -142,7 +142,7 @@ FAILURES = [
         CLUSTER,
         {asks_gids("mlx5_rail0"): gids("10.11.1.99")},
         (
-            "mlx5_rail0 (fabric rail 0): no GID of RoCE v2 is 10.11.0.11; "
+            "mlx5_rail0 (fabric rail 0): no RoCE v2 GID for 10.11.0.11; "
             "mlx5_rail0 (fabric rail 0): 10.11.1.99 at index 3 is not in the rail's subnet 10.11.0.0/24"
         ),
     ),
@@ -161,13 +161,13 @@ FAILURES = [
         PEER,
         CLUSTER,
         {ping(1): (1, "3 packets transmitted, 0 received", "")},
-        "packets of the network's MTU do not pass: mlx5_rail1 to gpu2 (10.11.1.12)",
+        "packets of the network's MTU are lost: mlx5_rail1 to gpu2 (10.11.1.12)",
     ),
     (
         PEER,
         CLUSTER,
         {ping(0): (2, "", "ping: local error: message too long, mtu=1500")},
-        "packets of the network's MTU do not pass: mlx5_rail0 to gpu2 (10.11.0.12)",
+        "packets of the network's MTU are lost: mlx5_rail0 to gpu2 (10.11.0.12)",
     ),
     (
         PEER,

@@ -24,9 +24,9 @@ from tests.unit.roles.sites import head, worker
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"variables": ["LD_PRELOAD"]}, "LD_PRELOAD already means something else in a job."),
-        ({"variables": ["SLURM_TMPDIR"]}, "SLURM_TMPDIR already means something else in a job."),
-        ({"variables": ["PATH"]}, "PATH already means something else in a job."),
+        ({"variables": ["LD_PRELOAD"]}, "LD_PRELOAD already has a meaning in a job."),
+        ({"variables": ["SLURM_TMPDIR"]}, "SLURM_TMPDIR already has a meaning in a job."),
+        ({"variables": ["PATH"]}, "PATH already has a meaning in a job."),
         ({"variables": ["A=$(x)"]}, "String should match pattern '^[A-Z_][A-Z0-9_]{0,62}$'"),
         ({"shared": ["jobs"]}, "jobs is the folder of jobs, not a shared one."),
         ({"shared": ["../x"]}, "String should match pattern '^[a-z0-9][a-z0-9_-]{0,30}$'"),
@@ -96,21 +96,21 @@ def test_limits_need_xfs_with_project_quotas():
 def test_old_files_are_known_by_access_times(mounted, hours, problem):
     given = layout(mount_options=FilesystemOptions(on="a").mount_options if mounted is None else mounted)
     found = problems(ScratchOptions(users=True, user_hours=hours), layout_of=given)
-    assert [(path, f"is mounted with {problem}" in said) for path, said, _ in found] == (
+    assert [(path, f"is mounted with {problem}" in shown) for path, shown, _ in found] == (
         [("user_hours", True)] if problem else []
     )
     assert problems(ScratchOptions(user_hours=hours), layout_of=given) == []  # no folder of users
 
 
 def test_the_mistake_names_options_that_work():
-    ((_, said, hint),) = problems(ScratchOptions(users=True, user_hours=168))
-    assert (said, hint) == (
+    ((_, shown, hint),) = problems(ScratchOptions(users=True, user_hours=168))
+    assert (shown, hint) == (
         "/scratch of gpu1 is mounted with noatime: files that are read every day would be removed as unread.",
         "e.g. `storage_layout: {filesystems: {/scratch: {mount_options: [relatime, prjquota]}}}`",
     )
     short = ScratchOptions(users=True, user_hours=24)
-    ((_, said, hint),) = problems(short, layout_of=layout(mount_options=["relatime"]))
-    assert (said, hint) == (
+    ((_, shown, hint),) = problems(short, layout_of=layout(mount_options=["relatime"]))
+    assert (shown, hint) == (
         "/scratch of gpu1 is mounted with relatime, which records reads up to 24 h late: 24 h is too short.",
         "at least 48, or `strictatime` in `mount_options`",
     )
@@ -131,11 +131,11 @@ def test_the_mistake_names_options_that_work():
 def test_every_prolog_would_refuse_a_scratch_that_users_can_change(access, refused):
     given = layout(**access)
     owner, mode = access.get("owner", "root"), access.get("mode", "755")
-    said = f"/scratch of gpu1 has owner {owner} and mode {mode}: other users could rename what root makes in it, so every prolog would fail."
+    shown = f"/scratch of gpu1 has owner {owner} and mode {mode}: other users could rename what root makes in it, so every prolog would fail."
     hint = "e.g. `storage_layout: {filesystems: {/scratch: {owner: root, mode: '755'}}}`, or `mode: '1777'`"
-    assert problems(ScratchOptions(), layout_of=given) == ([("", said, hint)] if refused else [])
+    assert problems(ScratchOptions(), layout_of=given) == ([("", shown, hint)] if refused else [])
     found = [text for _, text, _ in problems(ScratchOptions(jobs=False), layout_of=given)]
-    assert found == ([said.replace("every prolog", "the timer that removes leftovers")] if refused else [])
+    assert found == ([shown.replace("every prolog", "the timer that removes leftovers")] if refused else [])
 
 
 def test_folders_in_the_way_and_nodes_that_lack_them():

@@ -20,10 +20,10 @@ from tests.unit.roles.sites import worker
 OPTIONS = ScratchOptions(quota_gib=100, shared=("tmp",))
 SITE = scratch_site(scratch=OPTIONS, docker=DockerOptions(data_root="/scratch/docker"))
 NODE = worker(SITE)
-FILES, FOLDERS = "the files of scratch are as declared", "root owns the folders of scratch"
-TIMER, LEFT = "leftovers are removed on a timer", "no job has left a folder behind"
+FILES, FOLDERS = "the scratch files are as declared", "root owns the scratch folders"
+TIMER, LEFT = "leftovers are removed on a timer", "no finished job has left a folder behind"
 WAITS = "services that write to scratch start only while it is mounted"
-ROOM = "scratch has room"
+ROOM = "scratch has free space"
 LIMITS = "job limits are enforced"
 
 
@@ -76,7 +76,7 @@ def test_timer():
     assert result(TIMER, FakeHost({**good, **unit(paths.TIMER, active="inactive")}))[0] == "FAIL"
     status, evidence = result(TIMER, FakeHost({**good, **unit(paths.SWEEP, active="failed", state="static")}))
     assert status == "FAIL"
-    assert evidence == f"the last run of {paths.SWEEP} failed: `journalctl -u {paths.SWEEP}` says why"
+    assert evidence == f"the last run of {paths.SWEEP} failed: see `journalctl -u {paths.SWEEP}`"
     assert result(TIMER, FakeHost({}))[0] == "UNKNOWN"
 
 
@@ -104,7 +104,7 @@ def left(*folders: tuple[str, str, int], entries: int = 0, seconds: int = 0, sil
         (
             left(("7", "unknown", 90_000), silent="`squeue` exited 1"),
             "UNKNOWN",
-            "7 of a job, 25.0 h old: cannot tell whether their jobs run, `squeue` exited 1",
+            "7 of a job, 25.0 h old: unknown whether their jobs are running, `squeue` exited 1",
         ),
         (left(silent="`squeue` exited 1"), "PASS", "none"),
         (
@@ -170,9 +170,9 @@ def test_limits(answer, status):
 
 
 def with_room(free: int, **more: object) -> FakeHost:
-    said = {"seconds": 0.1, "blocks": 100, "available": free, "files": 0, "files_available": 0, **more}
+    shown = {"seconds": 0.1, "blocks": 100, "available": free, "files": 0, "files_available": 0, **more}
     asked = f"python3 -IS -c {shlex.quote(PROGRAM)} read /scratch 5"
-    return FakeHost({asked: json.dumps({"/scratch": said})})
+    return FakeHost({asked: json.dumps({"/scratch": shown})})
 
 
 @pytest.mark.parametrize(

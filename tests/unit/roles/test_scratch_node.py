@@ -241,9 +241,9 @@ def test_arguments_and_settings(tmp_path, capsys, monkeypatch):
     assert node.main(["make"], str(tmp_path / "none")) == 1
     (tmp_path / "broken").write_text("{")
     assert node.main(["make"], str(tmp_path / "broken")) == 1
-    said = capsys.readouterr().err
-    assert "scratch: make: FileNotFoundError" in said
-    assert "Traceback" not in said
+    shown = capsys.readouterr().err
+    assert "scratch: make: FileNotFoundError" in shown
+    assert "Traceback" not in shown
 
 
 ATTACK = r"""

@@ -149,7 +149,9 @@ def test_one_cluster_has_one_ca():
         odd = worker(SITE).model_copy(update={"options": {"site_ca": other}})
         site = SITE.model_copy(update={"nodes": (HEAD, odd)})
         found = sentences(site, "site_ca", "head1")
-        assert [message.partition(" would have another CA")[0] for _, message, _ in found] == ["gpu1"] * count
+        assert [message.partition(" would have a different CA")[0] for _, message, _ in found] == [
+            "gpu1"
+        ] * count
 
 
 def test_the_key_of_a_given_ca_is_never_generated(tmp_path):
@@ -182,12 +184,12 @@ def test_what_the_head_gets():
     roles = [operation.role for operation in plan.operations]
     assert roles.index("site_ca") < roles.index("registry_cache")
     assert content(plan, TRUST) == texts.OFFLINE
-    told = {change.target: change for operation in plan.operations for change in operation.changes}
-    assert told["/etc/docker/registry/site-ca.crt"].kind == "certificate"
-    assert told["/etc/docker/registry/site-ca.crt"].after == "names 10.9.0.10, head1, head1.test.example"
-    restart = next(c for c in told.values() if c.kind == "unit" and "site.service" in c.target)
+    reported = {change.target: change for operation in plan.operations for change in operation.changes}
+    assert reported["/etc/docker/registry/site-ca.crt"].kind == "certificate"
+    assert reported["/etc/docker/registry/site-ca.crt"].after == "names 10.9.0.10, head1, head1.test.example"
+    restart = next(c for c in reported.values() if c.kind == "unit" and "site.service" in c.target)
     assert restart.after in ("running", "enabled")
-    assert told[f"{HEAD.family.trust_folder}/rackwright-site-ca.crt"].kind == "certificate"
+    assert reported[f"{HEAD.family.trust_folder}/rackwright-site-ca.crt"].kind == "certificate"
 
 
 def test_registries_with_a_certificate_of_the_site():
@@ -211,7 +213,7 @@ def test_registries_without_a_certificate_are_refused():
     assert sentences(site, "registry_cache", "head1") == [
         (
             "",
-            "The registries have no certificate, so that images could be changed on their way.",
+            "The registries have no certificate: images could be changed in transit.",
             "add the role `site_ca: {}`, give `tls_certificate` and `tls_key`, or declare it: `plain_http: true`",
         )
     ]
@@ -252,13 +254,13 @@ def test_a_node_that_pulls_and_trusts_nothing_is_a_warning():
 def test_runtimes_trust_the_registries(role, options, folder):
     site = runtimes(mirror="head1:5001", site_ca=OPTIONS, registry_cache=REGISTRY, **{role: options()})
     node = worker(site)
-    told = {
+    reported = {
         change.target: change.after
         for operation in planned(site, node).operations
         for change in operation.changes
         if change.kind == "link"
     }
-    assert told == {f"{folder}/{name}/ca.crt": f"link to {TRUST}" for name in SERVED_AT}
+    assert reported == {f"{folder}/{name}/ca.crt": f"link to {TRUST}" for name in SERVED_AT}
 
 
 def test_a_declared_ca_of_a_registry_comes_first():
@@ -279,7 +281,7 @@ def test_containerd_names_the_ca_for_each_registry_and_the_mirror():
 
 
 def test_the_check_of_a_runtime():
-    name = "podman's certificates and logins of registries are as declared"
+    name = "Podman's registry certificates and logins are as declared"
     paths = [f"/etc/containers/certs.d/{one}/ca.crt" for one in SERVED_AT]
     good = {line: answer for path in paths for line, answer in link(path, TRUST).items()}
     for answers, status, evidence in (
@@ -299,13 +301,13 @@ CA = SITE.by_name["head1"].options["site_ca"].issuer(SITE, SECRET)
 (DECLARED,) = REGISTRY.certificates(SITE, HEAD)
 QUESTION = asked(CertificateAt().command(DECLARED.chain, DECLARED.key, 30))
 GOOD = on_node(CA, names=NAMES)
-VALID = "certificates are valid, and not due for renewal"
+VALID = "certificates are valid and not due for renewal"
 NAMED = "certificates have the declared names"
-SIGNED = "certificates are signed by the site's CA"
-KEYS = "keys fit their certificates, and only their services read them"
-SERVED = "services serve these certificates"
-TRUSTS = "programs of the node trust the site's CA"
-LIVES = "the site's CA does not expire within a year"
+SIGNED = "certificates are signed by the site CA"
+KEYS = "keys match their certificates and only their services can read them"
+SERVED = "services present these certificates"
+TRUSTS = "programs on the node trust the site CA"
+LIVES = "the site CA is valid for at least another year"
 
 
 def answer(found: OnNode) -> dict[str, str]:
@@ -400,7 +402,7 @@ THERE = {"sh -c 'command -v openssl'": "/usr/bin/openssl"}
 
 
 @pytest.mark.parametrize(
-    ("said", "status", "evidence"),
+    ("printed", "status", "evidence"),
     [
         (f"CONNECTED\n{GOOD.pem}\n{TRUSTED}", "PASS", "registry: served at 10.9.0.10:5001"),
         (
@@ -414,12 +416,12 @@ THERE = {"sh -c 'command -v openssl'": "/usr/bin/openssl"}
         (
             f"{GOOD.pem}\nVerify return code: 20 (unable to get local issuer certificate)",
             "FAIL",
-            "10.9.0.10:5001 serves a certificate that this node does not trust",
+            "10.9.0.10:5001 presents a certificate that this node does not trust",
         ),
         (
             (1, "connect:errno=111", ""),
             "FAIL",
-            "10.9.0.10:5001 serves no certificate: connect:errno=111",
+            "10.9.0.10:5001 presents no certificate: connect:errno=111",
         ),
         (
             "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----",
@@ -428,12 +430,12 @@ THERE = {"sh -c 'command -v openssl'": "/usr/bin/openssl"}
         ),
     ],
 )
-def test_check_of_what_is_served(said, status, evidence):
-    host = FakeHost({**answer(GOOD), **THERE, S_CLIENT: said})
+def test_check_of_what_is_served(printed, status, evidence):
+    host = FakeHost({**answer(GOOD), **THERE, S_CLIENT: printed})
     result = judged("site_ca", CHECKS, SERVED, SITE, HEAD, host)
     assert result.status == status, result
     assert evidence in (None, result.evidence)
-    without = FakeHost({**answer(GOOD), S_CLIENT: said})
+    without = FakeHost({**answer(GOOD), S_CLIENT: printed})
     assert judged("site_ca", CHECKS, SERVED, SITE, HEAD, without).status == "UNKNOWN"
 
 
@@ -468,12 +470,12 @@ TRUSTING = {
         (
             {ANCHORS: f"folder\n{OURS.replace(DIGEST, 'a' * 64)}\n"},
             "FAIL",
-            f"{FOLDER}/rackwright-site-ca.crt is another certificate, or not a file that only root may write",
+            f"{FOLDER}/rackwright-site-ca.crt is a different certificate, or other users than root can write it",
         ),
         (
             {ANCHORS: f"folder\n{OURS}\n{OURS.replace('site-ca', 'extra-1')}\n"},
             "FAIL",
-            f"{FOLDER}/rackwright-extra-1.crt is trusted, and nothing declares it",
+            f"{FOLDER}/rackwright-extra-1.crt is trusted but not declared",
         ),
         (
             {VERIFY: (2, "", "error 18: self-signed certificate")},

@@ -1,4 +1,4 @@
-"""What the slurm role does to an empty node: packages, files, order, by family, platform and duty."""
+"""What the slurm role does to an empty node: packages, files, order, by family, platform and role."""
 
 from __future__ import annotations
 
@@ -90,18 +90,18 @@ def test_a_head_is_built_from_the_database_upwards():
     order = [
         "Write /etc/slurm/slurm.conf",
         "Install Slurm",
-        "Run slurmdbd with its settings",
-        "Declare accounts, users and QOS",
-        "Run slurmctld with its settings",
+        "Start slurmdbd with its settings",
+        "Update accounts, users and QOS",
+        "Start slurmctld with its settings",
     ]
     assert [name for name in names if name in order] == order
-    assert "Run slurmd with its settings" not in names
+    assert "Start slurmd with its settings" not in names
 
 
 def test_a_worker_has_no_password_and_no_controller():
     found = plan(lab(), "worker1")
     assert "/etc/slurm/slurmdbd.conf" not in paths(found)
-    assert [op.name for op in of_slurm(found)][-1] == "Run slurmd with its settings"
+    assert [op.name for op in of_slurm(found)][-1] == "Start slurmd with its settings"
 
 
 def test_logs_are_rotated_where_daemons_write_them():
@@ -148,7 +148,7 @@ def test_gpus_of_a_container_are_links_to_nothing():
     )
     found = plan(made, "gpu1")
     assert "/etc/tmpfiles.d/rackwright-gpus.conf" in paths(found)
-    assert commands(found, "Make simulated GPUs") == (
+    assert commands(found, "Create simulated GPUs") == (
         "systemd-tmpfiles --create /etc/tmpfiles.d/rackwright-gpus.conf",
     )
 
@@ -168,7 +168,7 @@ def test_what_only_a_restart_changes_is_not_reloaded():
 
 
 @pytest.mark.parametrize(
-    ("said", "exit_status"),
+    ("printed", "exit_status"),
     [
         ("Slurmctld(primary) at head1 is UP", 0),
         ("scontrol: error: Munge encode failed", 0),
@@ -176,9 +176,9 @@ def test_what_only_a_restart_changes_is_not_reloaded():
         ("scontrol: fatal: Unable to process configuration file", 1),
     ],
 )
-def test_a_slurm_conf_that_slurm_cannot_read_does_not_land(said, exit_status, tmp_path):
+def test_a_slurm_conf_that_slurm_cannot_read_does_not_land(printed, exit_status, tmp_path):
     fake = tmp_path / "scontrol"
-    fake.write_text(f"#!/bin/sh\necho '{said}' >&2\nexit 1\n")
+    fake.write_text(f"#!/bin/sh\necho '{printed}' >&2\nexit 1\n")
     fake.chmod(0o755)
     script = f"set -eu\nt=/nowhere/slurm.conf\n{PARSES.replace('%s', chr(34) + '$t' + chr(34))}\nexit 0"
     done = subprocess.run(
@@ -190,7 +190,7 @@ def test_a_slurm_conf_that_slurm_cannot_read_does_not_land(said, exit_status, tm
         check=False,
     )
     assert done.returncode == exit_status
-    assert (said in done.stderr) is bool(exit_status)
+    assert (printed in done.stderr) is bool(exit_status)
 
 
 def test_before_slurm_is_installed_there_is_nothing_to_ask():

@@ -112,7 +112,7 @@ def test_an_answer_that_is_not_whole_is_none(output):
     assert AccountingRecords().process(output.splitlines()) is (Unread.SILENT if output else None)
 
 
-def test_a_stopped_slurmdbd_is_told_from_one_that_is_not_there():
+def test_a_stopped_slurmdbd_differs_from_a_missing_one():
     assert AccountingRecords().process(["# stopped"]) is Unread.STOPPED
     assert AccountingRecords().process([]) is None
 
@@ -155,15 +155,15 @@ def test_a_limit_that_a_new_slurmdbd_cannot_count_waits_for_slurmctld():
     assert countable(want, BUILT_IN_TRES | {"gres/gpu"}) == want
 
 
-_AFTER = "Declare the limits on what slurmctld counts"
+_AFTER = "Update the limits on resources that slurmctld counts"
 
 
 def test_the_plan_of_a_new_head_has_these_limits_after_slurmctld():
     cluster = lab(SlurmOptions.model_validate(DECLARED))
     plan = planned(cluster, cluster.primary)
     names = [operation.name for operation in plan.operations]
-    assert names.index("Run slurmctld with its settings") < names.index(_AFTER)
-    (script,) = commands(plan, "Declare accounts, users and QOS")
+    assert names.index("Start slurmctld with its settings") < names.index(_AFTER)
+    (script,) = commands(plan, "Update accounts, users and QOS")
     assert "gres/gpu" not in script
     (script,) = commands(plan, _AFTER)
     assert script.count("\nrun ") == 1
@@ -176,11 +176,11 @@ def test_without_such_limits_nothing_is_left_for_later():
 
 
 @pytest.mark.parametrize(
-    ("counts", "status", "said"),
+    ("counts", "status", "shown"),
     [("gres|gpu", 0, ""), ("cpu|", 1, "slurmctld has not registered gres/gpu within 2 s\n")],
     ids=["registered", "never registered"],
 )
-def test_the_limits_wait_for_what_slurmctld_registers(tmp_path, counts, status, said):
+def test_the_limits_wait_for_what_slurmctld_registers(tmp_path, counts, status, shown):
     cluster = lab(SlurmOptions.model_validate(DECLARED))
     (script,) = commands(planned(cluster, cluster.primary), _AFTER)
     fake = tmp_path / "sacctmgr"
@@ -192,7 +192,7 @@ def test_the_limits_wait_for_what_slurmctld_registers(tmp_path, counts, status, 
         ["sh", "-c", script.replace("seq 60", "seq 2").replace("-lt 60", "-lt 2").replace("within 60", "within 2")],
         capture_output=True, text=True, timeout=240, env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, check=False,
     )  # fmt: skip
-    assert (done.returncode, done.stderr) == (status, said)
+    assert (done.returncode, done.stderr) == (status, shown)
     assert (tmp_path / "ran").exists() == (status == 0)
 
 
@@ -298,7 +298,7 @@ def test_the_fact_says_nothing_where_slurmdbd_does_not_run():
 
 def test_the_operation_waits_for_slurmdbd_and_reports_what_slurm_refuses(tmp_path):
     cluster = lab()
-    (script,) = commands(planned(cluster, cluster.primary), "Declare accounts, users and QOS")
+    (script,) = commands(planned(cluster, cluster.primary), "Update accounts, users and QOS")
     fake = tmp_path / "sacctmgr"
     fake.write_text(
         "#!/bin/sh\n"
@@ -318,7 +318,7 @@ def test_the_operation_waits_for_slurmdbd_and_reports_what_slurm_refuses(tmp_pat
 
 def test_the_operation_gives_up_on_a_slurmdbd_that_is_silent(tmp_path):
     cluster = lab()
-    (script,) = commands(planned(cluster, cluster.primary), "Declare accounts, users and QOS")
+    (script,) = commands(planned(cluster, cluster.primary), "Update accounts, users and QOS")
     fake = tmp_path / "sacctmgr"
     fake.write_text("#!/bin/sh\necho 'Connection refused' >&2\nexit 1\n")
     fake.chmod(0o755)

@@ -113,28 +113,28 @@ LOGROTATE = (
     "reading config file /etc/logrotate.d/slurmd\nReading state from file: /var/lib/logrotate/status\n"
 )
 PASSES = [
-    ("slurm has its declared ids", account("slurm", 64030), LAB, WORKER),
+    ("user slurm has its declared ids", account("slurm", 64030), LAB, WORKER),
     (
-        "a job that asks for a GPU is given one",
+        "a job that requests a GPU gets one",
         {GIVEN: "rackwright-gpu worker1 0\nrackwright-gpu worker2 0\n"},
         GPUS,
         HEAD,
     ),
-    ("Slurm is of the declared release", {"sinfo --version": "slurm-wlm 24.11.5\n"}, LAB, WORKER),
+    ("Slurm is the declared release", {"sinfo --version": "slurm-wlm 24.11.5\n"}, LAB, WORKER),
     (
-        "Slurm's files are the declared ones",
+        "Slurm's files are as declared",
         files(SHARED),
         LAB,
         WORKER,
     ),
-    ("slurmdbd runs", unit("slurmdbd.service"), LAB, HEAD),
+    ("slurmdbd is running", unit("slurmdbd.service"), LAB, HEAD),
     (
-        "slurmdbd.conf is readable by slurm alone",
+        "only slurm can read slurmdbd.conf",
         password_file("600", "slurm", "slurm"),
         LAB,
         HEAD,
     ),
-    ("slurmctld runs", unit("slurmctld.service"), LAB, HEAD),
+    ("slurmctld is running", unit("slurmctld.service"), LAB, HEAD),
     (
         "slurmctld can write its state",
         {"runuser -u slurm -- test -d /var/lib/slurm/slurmctld -a -w /var/lib/slurm/slurmctld": ""},
@@ -142,13 +142,13 @@ PASSES = [
         HEAD,
     ),
     (
-        "slurmctld can run the programs of power saving",
+        "slurmctld can run the power saving programs",
         {OFF: "", ON: ""},
         SAVING,
         SAVING.primary,
     ),
-    ("users see of each other what is declared", {"scontrol show config": PRIVATE}, LAB, HEAD),
-    ("slurmd runs", unit("slurmd.service"), LAB, WORKER),
+    ("users see only the declared data of each other", {"scontrol show config": PRIVATE}, LAB, HEAD),
+    ("slurmd is running", unit("slurmd.service"), LAB, WORKER),
     (
         "Slurm's logs are rotated",
         {
@@ -159,10 +159,10 @@ PASSES = [
         WORKER,
     ),
     ("Slurm has a PMIx plugin", {"srun --mpi=list": recorded("mpi_list.txt")}, LAB, WORKER),
-    ("jobs are held by cgroups", {"scontrol show config": CONTAINED}, METAL, GPU),
-    ("jobs have a /tmp of their own", {TMP: "65025:12\n", JOB_TMP: "65025:977\n"}, METAL, GPU),
+    ("jobs are confined by cgroups", {"scontrol show config": CONTAINED}, METAL, GPU),
+    ("each job has a private /tmp", {TMP: "65025:12\n", JOB_TMP: "65025:977\n"}, METAL, GPU),
     (
-        "ssh to a worker needs a job there",
+        "ssh to a worker requires a job there",
         {
             **files(ADOPT),
             MODULE: (2, "/lib/x86_64-linux-gnu/security/pam_slurm_adopt.so\n", "ls: no such file"),
@@ -190,50 +190,50 @@ def nodes_with(old, new):
 
 
 FAILS = [
-    ("slurm has its declared ids", {**account("slurm", 999), **group("slurm", 64030)}, LAB, WORKER,
+    ("user slurm has its declared ids", {**account("slurm", 999), **group("slurm", 64030)}, LAB, WORKER,
      "slurm has uid 999 and gid 64030, not 64030 and 64030"),
-    ("slurm has its declared ids", account("slurm", None), LAB, WORKER, "the user slurm does not exist"),
-    ("Slurm is of the declared release", {"sinfo --version": "slurm-wlm 22.05.8\n"}, LAB, WORKER,
+    ("user slurm has its declared ids", account("slurm", None), LAB, WORKER, "the user slurm does not exist"),
+    ("Slurm is the declared release", {"sinfo --version": "slurm-wlm 22.05.8\n"}, LAB, WORKER,
      "Slurm is 22.05.8, but 24.11 is declared"),
-    ("Slurm's files are the declared ones", files({**SHARED, "/etc/slurm/slurm.conf": "x"}),
+    ("Slurm's files are as declared", files({**SHARED, "/etc/slurm/slurm.conf": "x"}),
      LAB, WORKER, "/etc/slurm/slurm.conf is not as declared: x"),
-    ("Slurm's files are the declared ones",
+    ("Slurm's files are as declared",
      {**files(SHARED), **file("/etc/slurm/slurm.conf", SHARED["/etc/slurm/slurm.conf"], "666")},
      LAB, WORKER, "/etc/slurm/slurm.conf is 666 root:root, not 644 root:root"),
-    ("Slurm's files are the declared ones",
+    ("Slurm's files are as declared",
      files({**SHARED, "/etc/slurm/slurm.conf": None, "/etc/slurm/gres.conf": "x"}),
      LAB, WORKER, "/etc/slurm/gres.conf exists but is not declared; /etc/slurm/slurm.conf is missing"),
-    ("slurmdbd runs", unit("slurmdbd.service", "failed"), LAB, HEAD,
+    ("slurmdbd is running", unit("slurmdbd.service", "failed"), LAB, HEAD,
      "slurmdbd.service is failed"),
-    ("slurmdbd runs", unit("slurmdbd.service", state="disabled"), LAB, HEAD,
+    ("slurmdbd is running", unit("slurmdbd.service", state="disabled"), LAB, HEAD,
      "slurmdbd.service is active but disabled: it does not start at boot"),
-    ("slurmdbd.conf is readable by slurm alone",
+    ("only slurm can read slurmdbd.conf",
      password_file("644", "root", "root"), LAB, HEAD,
      "/etc/slurm/slurmdbd.conf is 644 root:root, not 600 slurm:slurm"),
-    ("slurmctld runs", unit("slurmctld.service", "inactive"), LAB, HEAD,
+    ("slurmctld is running", unit("slurmctld.service", "inactive"), LAB, HEAD,
      "slurmctld.service is inactive"),
-    ("slurmctld runs", unit("slurmctld.service", state="disabled"), LAB, HEAD,
+    ("slurmctld is running", unit("slurmctld.service", state="disabled"), LAB, HEAD,
      "slurmctld.service is active but disabled: it does not start at boot"),
     ("slurmctld can write its state",
      {"runuser -u slurm -- test -d /var/lib/slurm/slurmctld -a -w /var/lib/slurm/slurmctld": (1, "", "")},
      LAB, HEAD, "user slurm cannot write /var/lib/slurm/slurmctld"),
-    ("slurmctld can run the programs of power saving", {OFF: "", ON: (1, "", "")}, SAVING, SAVING.primary,
-     "user slurm cannot run /opt/site/on, so nodes are powered off and not on again, or not at all"),
-    ("users see of each other what is declared", {"scontrol show config": recorded("config.txt")}, LAB, HEAD,
+    ("slurmctld can run the power saving programs", {OFF: "", ON: (1, "", "")}, SAVING, SAVING.primary,
+     "user slurm cannot run /opt/site/on: nodes are powered off but not on again, or neither"),
+    ("users see only the declared data of each other", {"scontrol show config": recorded("config.txt")}, LAB, HEAD,
      "users see jobs, usage of other users"),
-    ("users see of each other what is declared",
+    ("users see only the declared data of each other",
      {"scontrol show config": PRIVATE.replace("jobs,usage", "jobs,nodes,usage")}, LAB, HEAD,
-     "users do not see nodes of other users, and this is not declared"),
-    ("slurmd runs", unit("slurmd.service", "failed"), LAB, WORKER,
+     "users cannot see nodes of other users, which is not declared"),
+    ("slurmd is running", unit("slurmd.service", "failed"), LAB, WORKER,
      "slurmd.service is failed"),
-    ("slurmd runs", unit("slurmd.service", state="disabled"), LAB, WORKER,
+    ("slurmd is running", unit("slurmd.service", state="disabled"), LAB, WORKER,
      "slurmd.service is active but disabled: it does not start at boot"),
         (
         "Slurm's logs are rotated",
         {"logrotate --debug /etc/logrotate.d/slurmd": (1, "", "error: cannot stat /etc/logrotate.d/slurmd\n")},
         LAB,
         WORKER,
-        "logrotate does not take /etc/logrotate.d/slurmd",
+        "logrotate ignores /etc/logrotate.d/slurmd",
     ),
     (
         "Slurm's logs are rotated",
@@ -247,14 +247,14 @@ FAILS = [
     ),
     ("Slurm has a PMIx plugin", {"srun --mpi=list": "MPI plugin types are...\n\tnone\n\tpmi2\n"}, LAB, WORKER,
      "Slurm has no PMIx plugin, only none, pmi2"),
-    ("jobs are held by cgroups", {"scontrol show config": recorded("config.txt")}, METAL, GPU,
+    ("jobs are confined by cgroups", {"scontrol show config": recorded("config.txt")}, METAL, GPU,
      "ProctrackType is proctrack/linuxproc; JobAcctGatherType is jobacct_gather/linux; PrologFlags is (null)"),
-    ("jobs have a /tmp of their own", {TMP: "65025:12\n", JOB_TMP: "65025:12\n"}, METAL, GPU,
-     "/tmp of a job is the node's own"),
-    ("ssh to a worker needs a job there", files({**ADOPT, "/etc/pam.d/sshd": "x"}), METAL, GPU,
+    ("each job has a private /tmp", {TMP: "65025:12\n", JOB_TMP: "65025:12\n"}, METAL, GPU,
+     "a job sees the node's /tmp"),
+    ("ssh to a worker requires a job there", files({**ADOPT, "/etc/pam.d/sshd": "x"}), METAL, GPU,
      "/etc/pam.d/sshd is not as declared: x"),
-    ("ssh to a worker needs a job there", {**files(ADOPT), MODULE: (2, "", "ls")}, METAL, GPU,
-     "pam_slurm_adopt.so is not installed, so users with a job are kept out too"),
+    ("ssh to a worker requires a job there", {**files(ADOPT), MODULE: (2, "", "ls")}, METAL, GPU,
+     "pam_slurm_adopt.so is not installed, so users with a job are refused too"),
     ("slurmctld answers", {"timeout 20 scontrol ping": (1, "Slurmctld(primary) at head1 is DOWN\n", "")}, LAB,
      HEAD, "Slurmctld(primary) at head1 is DOWN"),
     ("every declared node is ready with its declared hardware",
@@ -281,21 +281,21 @@ FAILS = [
      lab(), lab().primary, "user root in burnin: fairshare=5, not fairshare=1"),
     ("a job runs on every node and is accounted for",
      {GREET: (1, "", "srun: error: Unable to allocate resources: Invalid account\n")}, LAB, HEAD,
-     "srun in main exited 1 saying: srun: error: Unable to allocate resources: Invalid account"),
+     "srun in main exited 1: srun: error: Unable to allocate resources: Invalid account"),
     ("a job runs on every node and is accounted for", {GREET: "rackwright-job 18 worker1\n"}, LAB, HEAD,
      "the job in main did not run on worker2"),
     ("a job runs on every node and is accounted for", {GREET: GREETED, ROW: "\n"}, LAB, HEAD,
-     "job 18 ran, but sacct has no row of it"),
+     "job 18 ran, but sacct has no record of it"),
     ("a job runs on every node and is accounted for", {GREET: GREETED, ROW: "18|RUNNING|0:0|worker[1-2]\n"}, LAB,
      HEAD, "job 18 ran, but sacct has it as RUNNING, exit code 0:0"),
     ("a job runs on every node and is accounted for", {GREET: GREETED, ROW: "18|COMPLETED|0:0|worker1\n"}, LAB,
-     HEAD, "job 18 ran on worker[1-2], but sacct says worker1"),
+     HEAD, "job 18 ran on worker[1-2], but sacct reports worker1"),
     ("an MPI job spans the workers", {MPI: "rackwright-mpi 0 1 1 worker1\nrackwright-mpi 0 1 1 worker2\n"}, LAB,
      HEAD, "2 ranks of 2 answered, in worlds of [1]"),
     ("an MPI job spans the workers", {MPI: recorded("mpi.txt").replace("2 3 worker2", "2 4 worker2")}, LAB,
      HEAD, "the all-reduce over 2 ranks gave [3, 4]"),
-    ("a job that asks for a GPU is given one", {GIVEN: "rackwright-gpu worker1 0\nrackwright-gpu worker2 \n"}, GPUS,
-     HEAD, "a job that asks for a GPU sees none on worker2"),
+    ("a job that requests a GPU gets one", {GIVEN: "rackwright-gpu worker1 0\nrackwright-gpu worker2 \n"}, GPUS,
+     HEAD, "a job that requests a GPU sees none on worker2"),
     ("an MPI job spans the workers", {MPI: ""}, LAB, HEAD, "0 ranks of 2 answered, in worlds of []"),
 ]  # fmt: skip
 
@@ -327,8 +327,8 @@ def test_unknown_on_a_node_without_its_tools(name):
 @pytest.mark.parametrize("name", HERE)
 def test_no_check_passes_on_what_it_cannot_read(name):
     made, where = _KNOWN[name]
-    # What can be written or run says so by its exit status alone.
-    if name in ("slurmctld can write its state", "slurmctld can run the programs of power saving"):
+    # Only the exit status shows what can be written or run.
+    if name in ("slurmctld can write its state", "slurmctld can run the power saving programs"):
         return
     for rubbish in ("", "command not ready\n"):
         assert result(name, {}, made, where, always=rubbish).status not in (Status.PASS, Status.WARN)
@@ -358,7 +358,7 @@ def test_a_busy_cluster_is_not_a_broken_one():
             (1, "", "sacctmgr: error: Connection refused\n"),
             f"`{cluster_checks._FIRST_QUESTION}` exited 1: sacctmgr: error: Connection refused",
         ),
-        ("lab\n", "slurmdbd did not answer every question of sacctmgr"),
+        ("lab\n", "slurmdbd did not answer every query of sacctmgr"),
     ],
 )
 def test_books_that_cannot_be_read_are_unknown_and_the_evidence_says_why(answer, evidence):
@@ -367,21 +367,22 @@ def test_books_that_cannot_be_read_are_unknown_and_the_evidence_says_why(answer,
     assert (found.status, found.evidence) == (Status.UNKNOWN, evidence)
 
 
-def test_mpi_is_out_of_scope_where_nobody_has_it():
+def test_mpi_is_out_of_scope_where_no_worker_has_it():
     found = result("an MPI job spans the workers", {}, METAL, METAL.primary)
     assert (found.status, found.evidence) == (
         Status.OUT_OF_SCOPE,
-        "no worker gets MPI from a role (hpc_stack)",
+        "no role installs MPI on a worker (hpc_stack)",
     )
 
 
-def test_gpus_are_out_of_scope_where_nobody_has_any():
-    found = result("a job that asks for a GPU is given one", {}, LAB, HEAD)
-    assert (found.status, found.evidence) == (Status.OUT_OF_SCOPE, "no worker is declared to have GPUs")
+def test_gpus_are_out_of_scope_where_no_worker_has_any():
+    found = result("a job that requests a GPU gets one", {}, LAB, HEAD)
+    assert (found.status, found.evidence) == (Status.OUT_OF_SCOPE, "no worker has declared GPUs")
 
 
 @pytest.mark.parametrize(
-    "name", ["jobs are held by cgroups", "jobs have a /tmp of their own", "ssh to a worker needs a job there"]
+    "name",
+    ["jobs are confined by cgroups", "each job has a private /tmp", "ssh to a worker requires a job there"],
 )
 def test_containers_have_no_cgroups_of_their_own(name):
     found = result(name, {}, LAB, WORKER)
@@ -390,10 +391,10 @@ def test_containers_have_no_cgroups_of_their_own(name):
 
 
 def test_who_claims_what():
-    assert "slurmd runs" not in claimed("slurm", CHECKS, HEAD)
-    assert "slurmdbd runs" not in claimed("slurm", CHECKS, WORKER)
-    assert "ssh to a worker needs a job there" not in claimed("slurm", CHECKS, small().primary)
-    assert "slurmctld runs" not in claimed("slurm", CHECKS, METAL.by_name["login1"])
+    assert "slurmd is running" not in claimed("slurm", CHECKS, HEAD)
+    assert "slurmdbd is running" not in claimed("slurm", CHECKS, WORKER)
+    assert "ssh to a worker requires a job there" not in claimed("slurm", CHECKS, small().primary)
+    assert "slurmctld is running" not in claimed("slurm", CHECKS, METAL.by_name["login1"])
 
 
 def test_gpus_at_work_with_their_sockets():
@@ -409,7 +410,7 @@ def test_gpus_at_work_with_their_sockets():
     found = result("every declared node is ready with its declared hardware", {NODES: reserved_gpu}, made)
     assert (found.status, found.evidence) == (
         Status.PASS,
-        "1 nodes ready with their declared CPUs, memory and Gres, 1 of them at work",
+        "1 nodes ready with their declared CPUs, memory and Gres, 1 of them busy",
     )
 
 
@@ -417,7 +418,7 @@ def test_a_node_that_no_job_reaches_fails():
     given = {"partitions": {"main": {"nodes": "worker1", "default": True}}}
     made = lab(SlurmOptions.model_validate(given))
     found = result("a job runs on every node and is accounted for", {}, made)
-    assert found.evidence == "worker2 is in no partition that is UP, so no job reaches it"
+    assert found.evidence == "worker2 is in no partition that is UP, so it gets no jobs"
 
 
 def test_mpi_plugins_of_older_releases():
@@ -426,5 +427,5 @@ def test_mpi_plugins_of_older_releases():
 
 
 def test_a_line_of_nodes_that_cannot_be_read():
-    with pytest.raises(Undetermined, match="`scontrol show node` does not say the CPUs and memory of x"):
+    with pytest.raises(Undetermined, match="`scontrol show node` does not print the CPUs and memory of x"):
         reading.parse_nodes("NodeName=x State=IDLE\n")

@@ -54,8 +54,8 @@ OPTIONS = HEAD.options["slurm_exporter"]
         ({"interval_seconds": 5}, "Input should be greater than or equal to 10"),
         ({"interval_seconds": 601}, "Input should be less than or equal to 600"),
         ({"timeout_seconds": 0}, "Input should be greater than or equal to 1"),
-        ({"timeout_seconds": 11}, "3 questions of 11 s take longer than the interval of 30 s."),
-        ({"interval_seconds": 10}, "3 questions of 8 s take longer than the interval of 10 s."),
+        ({"timeout_seconds": 11}, "3 queries of 11 s take longer than the interval of 30 s."),
+        ({"interval_seconds": 10}, "3 queries of 8 s take longer than the interval of 10 s."),
         ({"accounting_seconds": -1}, "Input should be greater than or equal to 0"),
         ({"max_jobs": 100_001}, "Input should be less than or equal to 100000"),
         ({"max_accounts": 0}, "Input should be greater than or equal to 1"),
@@ -77,7 +77,7 @@ def problems(cluster, options=OPTIONS):
 def test_problems():
     assert problems(SITE) == []
     assert problems(site(slurm=False)) == [
-        ("", "head1 has no role slurm, whose figures slurm_exporter reads.")
+        ("", "head1 does not run the role slurm, which slurm_exporter reads.")
     ]
     for name in ("gpu1", "head9"):
         elsewhere = SlurmExporterOptions(node=name)
@@ -129,8 +129,8 @@ def test_the_programs():
 
 def test_modules_are_written_whole_before_the_units_start():
     names = [operation.name for operation in PLAN.operations if operation.role == "slurm_exporter"]
-    assert names[0:2] == ["Make the group of slurm_exporter", "Make the user of slurm_exporter"]
-    assert names[-2:] == ["Run the collector of slurm_exporter", "Run slurm_exporter"]
+    assert names[0:2] == ["Create group slurm_exporter", "Create user slurm_exporter"]
+    assert names[-2:] == ["Start the slurm_exporter collector", "Run slurm_exporter"]
     assert "Write the modules of slurm_exporter" in names
     wanted = {f"{texts.MODULES}/{name}": text for name, text in texts.modules().items()}
     assert {path: content(PLAN, path) for path in wanted} == wanted
@@ -140,8 +140,8 @@ def test_modules_are_written_whole_before_the_units_start():
 
 
 def test_no_command_line_has_the_password():
-    told = " ".join(command for operation in PLAN.operations for command in operation.commands)
-    assert "monitoring_password" not in told.replace("(secret metrics_password)", "")
+    reported = " ".join(command for operation in PLAN.operations for command in operation.commands)
+    assert "monitoring_password" not in reported.replace("(secret metrics_password)", "")
     assert "python3-prometheus-client" in " ".join(commands(PLAN, "Install slurm_exporter"))
 
 
@@ -164,20 +164,20 @@ def test_the_programs_understand_their_command_lines(monkeypatch):
     options = SlurmExporterOptions(
         interval_seconds=60, timeout_seconds=20, accounting_seconds=0, max_jobs=7, max_accounts=9
     )
-    told = []
-    monkeypatch.setattr(collector, "run", told.append)
+    reported = []
+    monkeypatch.setattr(collector, "run", reported.append)
     collector.main(texts.collector_arguments(options))
-    assert told == [collector.Settings(texts.SNAPSHOT, 60, 20, 0, 7, 9)]
+    assert reported == [collector.Settings(texts.SNAPSHOT, 60, 20, 0, 7, 9)]
     ours = ["--web.listen-address=10.9.0.10:9341", f"--web.config.file={options.web_config}"]
     assert server.settings_of([*ours, *texts.arguments(SITE, HEAD, options)]) == server.Settings(
         "10.9.0.10", 9341, "/etc/rackwright-exporters/slurm_exporter/web.yml", texts.SNAPSHOT, 200
     )
 
 
-FILES = "slurm_exporter's programs and units are those of this rackwright"
-RUNS = "the collector of slurm_exporter runs"
-ANSWERS = "Slurm answers the collector of slurm_exporter"
-KEPT = "users cannot read what Slurm says of jobs of others"
+FILES = "slurm_exporter's programs and units are those of this rackwright version"
+RUNS = "the slurm_exporter collector is running"
+ANSWERS = "Slurm answers the slurm_exporter collector"
+KEPT = "users cannot read Slurm's data about other users' jobs"
 
 
 def judge(name, answers):
@@ -215,8 +215,8 @@ def test_the_files_check():
     other = {
         name: text + "# x\n" if name.endswith("ask.py") else text for name, text in texts.modules().items()
     }
-    told = judge(FILES, on_disk() | tree(texts.MODULES, declared_tree(other)))
-    assert (told.status, told.evidence) == (
+    reported = judge(FILES, on_disk() | tree(texts.MODULES, declared_tree(other)))
+    assert (reported.status, reported.evidence) == (
         "FAIL",
         f"in {texts.MODULES}: rackwright/workload/slurm/metrics/ask.py differs",
     )
@@ -232,7 +232,7 @@ ASK = f"sh -c 'cat /proc/uptime && head -c 4096 {texts.SNAPSHOT} 2>/dev/null | h
 
 
 @pytest.mark.parametrize(
-    ("told", "status", "evidence"),
+    ("reported", "status", "evidence"),
     [
         (Snapshot(990.0, 990.0, None, b"x\n"), "PASS", "Slurm answered 10 s ago"),
         (Snapshot(1001.0, 1001.0, None, b"x\n"), "PASS", "Slurm answered 0 s ago"),
@@ -241,8 +241,8 @@ ASK = f"sh -c 'cat /proc/uptime && head -c 4096 {texts.SNAPSHOT} 2>/dev/null | h
             "FAIL",
             "Slurm does not answer the collector: `squeue` exited 1 saying: Unable to contact",
         ),
-        (Snapshot(800.0, 800.0), "FAIL", "the collector last asked 200 s ago, and every 30 s it should"),
-        (Snapshot(990.0), "UNKNOWN", f"{texts.SNAPSHOT} says neither figures nor an error"),
+        (Snapshot(800.0, 800.0), "FAIL", "the collector last ran 200 s ago, but should run every 30 s"),
+        (Snapshot(990.0), "UNKNOWN", f"{texts.SNAPSHOT} has neither metrics nor an error"),
         (None, "FAIL", f"the collector has not written {texts.SNAPSHOT}"),
         ("slurm_nodes 3.0\n", "UNKNOWN", f"{texts.SNAPSHOT} begins with slurm_nodes 3.0"),
         (
@@ -252,17 +252,17 @@ ASK = f"sh -c 'cat /proc/uptime && head -c 4096 {texts.SNAPSHOT} 2>/dev/null | h
         ),
     ],
 )
-def test_the_answers_check(told, status, evidence, tmp_path):
-    if isinstance(told, Snapshot):
+def test_the_answers_check(reported, status, evidence, tmp_path):
+    if isinstance(reported, Snapshot):
         path = tmp_path / "metrics"
-        snapshot.write(str(path), told)
-        told = path.read_text().splitlines(keepends=True)[0]
-    found = judge(ANSWERS, {ASK: "1000.00 900.00\n" + (told or "")})
+        snapshot.write(str(path), reported)
+        reported = path.read_text().splitlines(keepends=True)[0]
+    found = judge(ANSWERS, {ASK: "1000.00 900.00\n" + (reported or "")})
     assert (found.status, found.evidence) == (status, evidence)
 
 
 def test_a_clock_that_cannot_be_read():
-    assert judge(ANSWERS, {ASK: "x\n"}).evidence == "/proc/uptime says x"
+    assert judge(ANSWERS, {ASK: "x\n"}).evidence == "/proc/uptime contains x"
 
 
 @pytest.mark.parametrize(

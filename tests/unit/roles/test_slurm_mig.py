@@ -67,7 +67,7 @@ def test_a_container_counts_links_one_per_instance():
             site(slurm=SlurmOptions(gres_autodetect="nvidia")),
             (
                 "gres_autodetect",
-                "gpu1 has MIG instances, which Slurm finds with NVML alone.",
+                "gpu1 has MIG instances, which Slurm finds only through NVML.",
                 "leave gres_autodetect out or set it to nvml",
             ),
         ),
@@ -83,7 +83,7 @@ def test_a_container_counts_links_one_per_instance():
             site(mig={"1g.10gb": 6, "1g.10gb+me": 1}),
             (
                 "",
-                "gpu1 has 1g.10gb and 1g.10gb+me, which Slurm, comparing parts of names, mixes up.",
+                "gpu1 has 1g.10gb and 1g.10gb+me, which Slurm confuses, since it compares parts of names.",
                 "declare one of the two in `mig`",
             ),
         ),

@@ -153,12 +153,12 @@ def test_racks_are_not_switches():
     assert texts.topology_conf(made, SlurmOptions()) is None
     tree = cluster("c", node("head1", "10.0.0.1", "head", primary=True), *nodes, slurm=of(topology="tree"))
     assert found(tree) == [
-        ("topology", "w[1-2] has no place in the tree: no switch is declared.", "`switch: leaf1`")
+        ("topology", "w[1-2] has no declared switch, which the tree topology needs.", "`switch: leaf1`")
     ]
 
 
 def racks(sizes, os=None, sku=NVL72, switch=None):
-    """Racks of so many nodes."""
+    """Racks with this number of nodes."""
     places = [(rack, i) for rack, size in enumerate(sizes, 1) for i in range(size)]
     more = {"os": os} if os else {}
     return cluster(
@@ -229,7 +229,7 @@ def test_gpu_nodes_are_heavier_than_others():
             {"head1": {"features": ["big"]}},
             (
                 "node_settings.head1",
-                "head1 is not a worker, so it runs no jobs.",
+                "head1 is not a worker and runs no jobs.",
                 "give it the role `worker`",
             ),
         ),
@@ -254,7 +254,7 @@ def test_imex_channels():
     assert isinstance(options, ManagesImexChannels)
     assert (options.manages_imex_channels, SlurmOptions().manages_imex_channels) == (True, False)
     assert list(options.problems(made)) == [
-        (key, f"{key} has to be the same on every node.", "move it to the slurm section of the cluster")
+        (key, f"{key} must be the same on every node.", "move it to the slurm section of the cluster")
         for key in ("switch_type", "imex_channels")
     ]  # nothing else: the nodes carry other options than these
     text = texts.slurm_conf(made, options)

@@ -35,7 +35,7 @@ from tests.unit.roles.slurm_clusters import HEAD_SKU, cluster, dgx, lab, node, s
         ),
         (
             {"packages": {"source": "schedmd"}},
-            "packages from schedmd need `release`, which no distribution can tell",
+            "packages from schedmd need `release`, which a distribution does not determine",
         ),
         (
             {"timeouts": {"message": 60}},
@@ -98,7 +98,7 @@ def test_no_problem(make):
             [
                 (
                     "partitions.main.nodes",
-                    "head1 is not a worker, so it runs no jobs.",
+                    "head1 is not a worker and runs no jobs.",
                     "give it the role `worker`",
                 )
             ],
@@ -182,12 +182,12 @@ def test_no_problem(make):
         (
             lab,
             {"memory_headroom_mib": 3000},
-            [("memory_headroom_mib", "Of worker1's 2048 MiB nothing is left for jobs.", None)],
+            [("memory_headroom_mib", "None of worker1's 2048 MiB is left for jobs.", None)],
         ),
         (
             lab,
             {"mem_spec_limit_mib": 1945},
-            [("mem_spec_limit_mib", "Of worker1's 2048 MiB nothing is left for jobs.", None)],
+            [("mem_spec_limit_mib", "None of worker1's 2048 MiB is left for jobs.", None)],
         ),
         (
             lab,
@@ -206,12 +206,18 @@ def test_no_problem(make):
         (
             small,
             {"topology": "tree"},
-            [("topology", "node[1-3] has no place in the tree: no switch is declared.", "`switch: leaf1`")],
+            [
+                (
+                    "topology",
+                    "node[1-3] has no declared switch, which the tree topology needs.",
+                    "`switch: leaf1`",
+                )
+            ],
         ),
         (
             small,
             {"topology": "block"},
-            [("topology", "node[1-3] has no place in the block: no rack is declared.", "`rack: r01`")],
+            [("topology", "node[1-3] has no declared rack, which the block topology needs.", "`rack: r01`")],
         ),
         (
             dgx,
@@ -267,13 +273,13 @@ def test_a_slurm_release_that_is_not_known_has_to_be_declared():
     assert found(dgx(of({}), os=unknown)) == [
         (
             "packages.release",
-            "The Slurm release of rocky-10 is not known, and head1 runs Slurm.",
+            "head1 runs Slurm, but the Slurm release of rocky-10 is unknown.",
             "declare it: `packages: {source: schedmd, release: '26.05'}`",
         )
     ]
     declared = of({"packages": {"source": "schedmd", "release": "25.11"}})
     assert found(dgx(declared, os=unknown)) == []
-    with pytest.raises(RackwrightError, match="The Slurm release of rocky-10 is not known"):
+    with pytest.raises(RackwrightError, match="The Slurm release of rocky-10 is unknown"):
         release_on(dgx(of({}), os=unknown).primary, of({}))
 
 
@@ -295,7 +301,7 @@ def test_containers_and_machines_do_not_mix():
     )
     ((path, sentence, _),) = found(made)
     assert path == ""
-    assert sentence.startswith("w2 cannot hold jobs in cgroups and the other workers can;")
+    assert sentence.startswith("w2 cannot confine jobs in cgroups but the other workers can;")
 
 
 def test_a_node_of_its_own_mind():
@@ -304,7 +310,7 @@ def test_a_node_of_its_own_mind():
     assert list(stubborn.problems(made)) == [
         (
             "max_job_count",
-            "max_job_count has to be the same on every node.",
+            "max_job_count must be the same on every node.",
             "move it to the slurm section of the cluster",
         )
     ]

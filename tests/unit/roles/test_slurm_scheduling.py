@@ -206,7 +206,7 @@ def test_half_a_power_saving_is_refused(name):
             dgx(of(power_saving={**SAVING, "suspend_exc_states": ["DRAIN"]}), os_release("debian-12")),
             (
                 "power_saving.suspend_exc_states",
-                "Slurm has SuspendExcStates from 23.02 on.",
+                "SuspendExcStates needs Slurm 23.02 or newer.",
                 "leave it out, or take newer packages",
             ),
         ),

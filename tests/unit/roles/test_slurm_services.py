@@ -138,13 +138,13 @@ def test_slurmctld_needs_its_mount():
 def test_nothing_is_made_below_a_folder_that_is_not_mounted(head):
     order = names(site(STATE), head)
     assert order.index("Write /etc/systemd/system/slurmctld.service.d/rackwright.conf") < order.index(
-        "Find slurmctld's state on its filesystem"
+        "Check that slurmctld's state is on its filesystem"
     )
-    assert order.index("Find slurmctld's state on its filesystem") < order.index(
-        "Make the state folder of slurmctld"
+    assert order.index("Check that slurmctld's state is on its filesystem") < order.index(
+        "Create slurmctld's state folder"
     )
     (refusal,) = commands(
-        planned(site(STATE), site(STATE).by_name[head]), "Find slurmctld's state on its filesystem"
+        planned(site(STATE), site(STATE).by_name[head]), "Check that slurmctld's state is on its filesystem"
     )
     done = subprocess.run(["sh", "-c", refusal], capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 1
@@ -154,8 +154,8 @@ def test_nothing_is_made_below_a_folder_that_is_not_mounted(head):
 
 
 def test_what_is_mounted_is_read_from_the_node(tmp_path):
-    for name, said in (("findmnt", "autofs systemd-1\nnfs4 nfs1:/export/slurm"), ("ls", "")):
-        (tmp_path / name).write_text(f"#!/bin/sh\nprintf '{said}\\n'\n")
+    for name, shown in (("findmnt", "autofs systemd-1\nnfs4 nfs1:/export/slurm"), ("ls", "")):
+        (tmp_path / name).write_text(f"#!/bin/sh\nprintf '{shown}\\n'\n")
         (tmp_path / name).chmod(0o755)
     read = questions.mounted(StateMount.model_validate(MOUNT))
     done = subprocess.run(
@@ -202,7 +202,7 @@ def test_what_is_mounted_is_read_from_the_node(tmp_path):
         ({"accounting": {"storage_host": "h1"}}, [("accounting.storage_host",
          "slurmdbd runs on h1 itself, where MariaDB listens on localhost alone.")]),
         ({"accounting": {"dbd_host": "w1"}},
-         [("accounting.dbd_host", "w1 is not a head, so slurmdbd does not run there.")]),
+         [("accounting.dbd_host", "w1 is not a head, so slurmdbd cannot run there.")]),
         ({"accounting": {"dbd_host": "h3"}}, [("accounting.dbd_host", "h3 is not declared under nodes.")]),
         ({"accounting": {"dbd_host": "dbd.example.org"}}, []),
         ({"accounting": {"dbd_host": "10.0.0.200", "dbd_backup_host": "10.0.0.201"}}, []),
@@ -238,15 +238,15 @@ def test_slurmdbd_on_another_head():
     options = made.primary.options["slurm"]
     assert "AccountingStorageHost=h2\n" in texts.slurm_restart_conf(made, options)
     assert "DbdHost=h2\nDbdPort" in texts.slurmdbd_conf(made, options, "x")
-    assert "Run slurmdbd with its settings" not in names(made, "h1")
-    assert "Declare accounts, users and QOS" not in names(made, "h1")
+    assert "Start slurmdbd with its settings" not in names(made, "h1")
+    assert "Update accounts, users and QOS" not in names(made, "h1")
     order = names(made, "h1")
-    assert order.index("Wait for slurmdbd") < order.index("Run slurmctld with its settings")
+    assert order.index("Wait for slurmdbd") < order.index("Start slurmctld with its settings")
     on_h2 = names(made, "h2")
-    assert on_h2.index("Run slurmdbd with its settings") < on_h2.index("Declare accounts, users and QOS")
-    assert "Run slurmctld with its settings" not in on_h2
+    assert on_h2.index("Start slurmdbd with its settings") < on_h2.index("Update accounts, users and QOS")
+    assert "Start slurmctld with its settings" not in on_h2
     assert names(made, "h1", "mariadb") == []
-    assert "Run MariaDB with its settings" in names(made, "h2", "mariadb")
+    assert "Start MariaDB with its settings" in names(made, "h2", "mariadb")
 
 
 def test_where_slurmdbd_is_local_nothing_waits():
@@ -262,9 +262,9 @@ def test_a_slurmdbd_outside_is_asked_from_the_primary_head():
     conf = texts.slurm_restart_conf(made, made.primary.options["slurm"])
     assert "AccountingStorageHost=dbd.example.org\nAccountingStorageBackupHost=dbd2.example.org\n" in conf
     order = names(made, "h1")
-    assert "Run slurmdbd with its settings" not in order
-    assert order.index("Declare accounts, users and QOS") < order.index("Run slurmctld with its settings")
-    assert "slurmdbd runs" not in claimed("slurm", CHECKS, made.primary)
+    assert "Start slurmdbd with its settings" not in order
+    assert order.index("Update accounts, users and QOS") < order.index("Start slurmctld with its settings")
+    assert "slurmdbd is running" not in claimed("slurm", CHECKS, made.primary)
 
 
 def test_a_backup_of_slurmdbd_has_the_same_file():
@@ -274,7 +274,7 @@ def test_a_backup_of_slurmdbd_has_the_same_file():
         text = content(planned(made, made.by_name[name]), "/etc/slurm/slurmdbd.conf")
         assert text is not None
         assert "DbdHost=h1\nDbdBackupHost=h2\n" in text
-    assert "Declare accounts, users and QOS" not in names(made, "h2")
+    assert "Update accounts, users and QOS" not in names(made, "h2")
 
 
 def test_a_database_outside_with_tls_and_another_secret():
@@ -317,7 +317,7 @@ def test_the_database_is_open_to_slurmdbds_nodes_alone(given, mariadb, server, h
     where = made.by_name[server]
     assert clients(made, where) == hosts
     assert f"bind-address = {address}\n" in server_conf(made, where, where.options["mariadb"])
-    waits = "Let MariaDB start once the network is up" in names(made, server, "mariadb")
+    waits = "Start MariaDB at boot once the network is up" in names(made, server, "mariadb")
     assert waits is (address != "127.0.0.1")
 
 
@@ -335,7 +335,7 @@ LISTENING = "LISTEN 0 80 {}:3306 0.0.0.0:*\n"
 def test_mariadb_listens_where_slurmdbd_is(address, status, evidence):
     made = site({"accounting": {"dbd_host": "h2", "storage_host": "h1"}})
     host = FakeHost({"ss -Hltn": LISTENING.format(address)})
-    result = judged("mariadb", MARIADB_CHECKS, "MariaDB listens for slurmdbd alone", made, made.primary, host)
+    result = judged("mariadb", MARIADB_CHECKS, "MariaDB listens only for slurmdbd", made, made.primary, host)
     assert (result.status, result.evidence) == (status, evidence)
 
 
@@ -405,7 +405,7 @@ def test_what_is_purged_is_archived():
     assert "PurgeJobAfter" not in text
     assert "ArchiveJobs" not in text
     assert "ArchiveSteps=yes\n" in text
-    folder = "Make the folder of archived accounting records"
+    folder = "Create the folder for archived accounting records"
     assert folder in names(made, "h1")
     assert folder not in names(site({"accounting": {"archive_dir": None}}), "h1")
 
@@ -421,7 +421,7 @@ def test_licences():
 
 EVERYTHING = {**STATE, "licenses": {"matlab": 20}, "reservations": RESERVED}
 MADE = site(EVERYTHING)
-STATE_CHECK = "slurmctld's state is on its declared file system"
+STATE_CHECK = "slurmctld's state is on its declared filesystem"
 SHARED = "controllers share slurmctld's state"
 DBD = "slurmdbd answers this controller"
 ARCHIVE = "purged accounting records are archived"
@@ -458,9 +458,9 @@ def result(name, answers, made=MADE, where=None, always=None):
     [
         (STATE_CHECK, {FINDMNT: "/shared nfs4 nfs1:/export/slurm\n", **GUARDED}, "PASS", None),
         (STATE_CHECK, {FINDMNT: "/ ext4 /dev/sda1\n", **GUARDED}, "FAIL",
-         "/shared/slurmctld is on / (ext4 /dev/sda1), and /shared is not mounted"),
+         "/shared/slurmctld is on / (ext4 /dev/sda1): /shared is not mounted"),
         (STATE_CHECK, {FINDMNT: "/shared nfs4 nfs2:/other\n", **GUARDED}, "FAIL",
-         "on /shared is nfs4 nfs2:/other, not nfs4 nfs1:/export/slurm"),
+         "/shared is nfs4 nfs2:/other, not nfs4 nfs1:/export/slurm"),
         (STATE_CHECK, {FINDMNT: "/shared nfs4 nfs1:/export/slurm\n", **file(GUARD, None)}, "FAIL",
          f"{GUARD} is missing"),
         (STATE_CHECK, {FINDMNT: (1, "", "")}, "FAIL",
@@ -475,7 +475,7 @@ def result(name, answers, made=MADE, where=None, always=None):
         (ARCHIVE, {CONFIG: CONFIGURED.replace("ArchiveJobs = Yes", "ArchiveJobs = No"), WRITABLE: ""}, "FAIL",
          "ArchiveJobs of the running slurmdbd is No, not yes"),
         (ARCHIVE, {CONFIG: CONFIGURED, WRITABLE: (1, "", "")}, "FAIL",
-         "user slurm cannot write /var/lib/slurm/archive, so nothing is purged"),
+         "user slurm cannot write /var/lib/slurm/archive, so slurmdbd purges nothing"),
         (ARCHIVE, {CONFIG: "SlurmctldPort = 6817\n"}, "UNKNOWN", None),
         (ARCHIVE, {CONFIG: CONFIGURED}, "UNKNOWN", None),
         (ARCHIVE, {}, "UNKNOWN", None),
@@ -565,7 +565,7 @@ def test_controllers_with_a_folder_each_are_found_out(tmp_path):
     assert (one.status, one.evidence) == (
         Status.FAIL,
         "; ".join(
-            f"{one} does not see what {other} writes: their state folders are not the same"
+            f"{one} does not see what {other} writes: their state folders differ"
             for one, other in (("h1", "h2"), ("h2", "h1"))
         ),
     )

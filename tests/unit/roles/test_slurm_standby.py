@@ -60,7 +60,7 @@ def test_both_controllers_have_the_programs_that_slurm_conf_names_and_the_backup
         f"Write {standby.ON_STANDBY}",
         f"Write {standby.CONF}",
         "Restart a standby slurmctld that lost the cluster's ID",
-        "Run slurmctld with its settings",
+        "Start slurmctld with its settings",
     ]
     assert sorted(order, key=names.index) == order
     assert set(standby.STANDBY_UNIT_FILES) <= set(made.primary.options["slurm"].unit_files(made.primary))
@@ -181,10 +181,10 @@ def answers(made):
     """Of a backup as declared."""
     wanted = there(made, "h2")
     modes = {path: "755" if path in standby.PROGRAMS else "644" for path in wanted}
-    told = unit(standby.PATH_UNIT)
+    reported = unit(standby.PATH_UNIT)
     for path, text in wanted.items():
-        told |= file(path, text, mode=modes[path])
-    return told
+        reported |= file(path, text, mode=modes[path])
+    return reported
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_the_check(changes, status, evidence):
     assert (one.status, one.evidence) == (status, evidence)
 
 
-def test_a_program_that_nobody_can_run_fails():
+def test_a_program_that_cannot_be_run_fails():
     made = site()
     changed = file(standby.ON_STANDBY, there(made, "h2")[standby.ON_STANDBY], mode="644")
     one = judged("slurm", CHECKS, CHECK, made, made.by_name["h2"], FakeHost(answers(made) | changed))

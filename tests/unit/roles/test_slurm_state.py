@@ -23,7 +23,7 @@ from tests.unit.roles.fake_host import FakeHost, claimed, commands, content, jud
 from tests.unit.roles.slurm_clusters import cluster, node
 from tests.unit.roles.storage_sites import Makes, Mounts, Serves, nfs, with_storage
 
-CHECK = "slurmctld's state is on its declared file system"
+CHECK = "slurmctld's state is on its declared filesystem"
 HEADS = ("h1", "h2")
 PAIR = {"backups": ["h2"], "state_dir": "/shared/slurmctld"}
 OUTSIDE = nfs("state", "/shared", "10.0.0.7", nodes=HEADS)
@@ -151,9 +151,9 @@ def test_slurmctld_starts_with_its_state_and_stops_with_it():
     order = [
         f"Write {state.PROGRAM}",
         f"Write {state.CONF}",
-        "Find slurmctld's state on its filesystem",
-        "Make the state folder of slurmctld",
-        "Run slurmctld with its settings",
+        "Check that slurmctld's state is on its filesystem",
+        "Create slurmctld's state folder",
+        "Start slurmctld with its settings",
     ]
     assert sorted(order, key=names.index) == order
     assert made.by_name["h2"].options["slurm"].unit_files(made.by_name["h2"]) == (
@@ -173,7 +173,7 @@ def test_a_state_on_the_system_s_own_disk_has_nothing_to_wait_for():
     made = site(nfs("state", "/shared", export="/shared", nodes=HEADS))
     plan = planned(made, made.primary)
     assert content(plan, state.CONF) is None
-    assert "Find slurmctld's state on its filesystem" not in [op.name for op in plan.operations]
+    assert "Check that slurmctld's state is on its filesystem" not in [op.name for op in plan.operations]
 
 
 # The program, run for real on a recorded table
@@ -185,8 +185,8 @@ def run(tmp_path, one, table, *arguments, tools=()):
     text = text.replace("refused=/run", f"refused={tmp_path}")
     text = text.replace("PATH=/usr/sbin", f"PATH={tmp_path}/bin:/usr/sbin").replace("sleep 15", "sleep 0.1")
     (tmp_path / "bin").mkdir(exist_ok=True)
-    for name, said in (("ls", "exit 0"), *tools):
-        (tmp_path / "bin" / name).write_text(f"#!/bin/sh\n{said}\n")
+    for name, printed in (("ls", "exit 0"), *tools):
+        (tmp_path / "bin" / name).write_text(f"#!/bin/sh\n{printed}\n")
         (tmp_path / "bin" / name).chmod(0o755)
     done = subprocess.run(
         ["sh", "-c", text, "state", *arguments], capture_output=True, text=True, timeout=60, check=False
@@ -195,7 +195,7 @@ def run(tmp_path, one, table, *arguments, tools=()):
 
 
 @pytest.mark.parametrize(
-    ("table", "said"),
+    ("table", "printed"),
     [
         (NFS_LINE, (0, "as declared")),
         (AUTOFS_LINE + NFS_LINE, (0, "as declared")),
@@ -206,8 +206,8 @@ def run(tmp_path, one, table, *arguments, tools=()):
         (NFS_LINE.replace("/shared rw", "/shared rw shared:7 master:1"), (0, "as declared")),
     ],
 )  # fmt: skip
-def test_what_is_mounted_is_judged_by_type_and_source(tmp_path, table, said):
-    assert run(tmp_path, of(site(OUTSIDE), "h1"), table) == said
+def test_what_is_mounted_is_judged_by_type_and_source(tmp_path, table, printed):
+    assert run(tmp_path, of(site(OUTSIDE), "h1"), table) == printed
 
 
 def test_a_filesystem_that_hangs_is_not_waited_for(tmp_path):
@@ -265,7 +265,7 @@ def test_a_start_that_was_refused_is_made_up_for(tmp_path):
 
 def test_nothing_is_made_below_a_folder_that_is_not_mounted(tmp_path):
     made = site(OUTSIDE)
-    (refusal,) = commands(planned(made, made.primary), "Find slurmctld's state on its filesystem")
+    (refusal,) = commands(planned(made, made.primary), "Check that slurmctld's state is on its filesystem")
     program = tmp_path / "program"
     program.write_text("#!/bin/sh\necho '/shared is not mounted'\nexit 1\n")
     program.chmod(0o755)
@@ -298,13 +298,13 @@ WIDEN = "add them to `storage.state.nodes`"
         (
             site(OUTSIDE, given={**PAIR, "state_mount": {**GIVEN, "source": "other:/x"}}),
             [("state_mount.source", ("state_mount is nfs4 from other:/x, and h1 mounts storage.state, nfs4 from "
-              "10.0.0.7:/srv/state."), "leave `state_mount` out: storage.state says what is mounted")],
+              "10.0.0.7:/srv/state."), "leave `state_mount` out: storage.state declares the mount")],
         ),
         (
             site(nfs("state", "/shared/a", "10.0.0.7", nodes=HEADS),
                  given={**PAIR, "state_dir": "/shared/a/s", "state_mount": GIVEN}),
             [("state_mount.path", "state_mount is on /shared, and storage.state on /shared/a.",
-              "leave `state_mount` out: storage.state says what is mounted")],
+              "leave `state_mount` out: storage.state declares the mount")],
         ),
         (
             site(nfs("state", "/shared", "10.0.0.7", nodes=("h1",))),

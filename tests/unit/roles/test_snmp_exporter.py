@@ -23,8 +23,8 @@ from tests.unit.roles.fake_host import FakeHost, content, errors_in, judged, pla
 from tests.unit.roles.sites import expected, head, site
 
 FOLDER = "/etc/rackwright-exporters/snmp_exporter"
-READS = "snmp_exporter reads what is declared"
-CREDENTIALS = "snmp_exporter has its credentials, which no other user can read"
+READS = "snmp_exporter has its declared settings"
+CREDENTIALS = "only snmp_exporter can read its credentials"
 SECRETS = {"snmp_password": "one", "snmp_priv_password": "two", "snmp_community": "three"}
 AUTHS = {
     "site": {"user": "monitor", "password": "snmp_password", "priv_password": "snmp_priv_password"},
@@ -67,10 +67,10 @@ def _store(monkeypatch):
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        (device(auth="sit"), "d has the credentials sit, which `auths` has not."),
-        (device(modules=["if_mob"]), "d is to be read by if_mob, which rackwright has not."),
+        (device(auth="sit"), "d has the credentials sit, which `auths` does not declare."),
+        (device(modules=["if_mob"]), "d names the module if_mob, which rackwright does not have."),
         (device(modules=["system", "system"]), "A module is named twice."),
-        (device(kind="pdu"), "PDUs have no common MIB: `modules` has to say which is read."),
+        (device(kind="pdu"), "PDUs have no common MIB: set the one to read in `modules`."),
         (device(kind="toaster"), "Input should be 'pdu', 'switch' or 'ups'"),
         (
             {"auths": {"a": {"user": "u", "password": "p"}}},
@@ -116,7 +116,7 @@ def test_what_is_warned_of():
             "10.9.0.11 is gpu1, a node, not a separate device.",
             "the address at which the device answers SNMP",
         ),
-        ("devices", "The leaf switch su1-leaf3 and 1 more is not asked.", "add it to `devices`"),
+        ("devices", "The leaf switch su1-leaf3 and 1 more is not monitored.", "add it to `devices`"),
     ]
     silent = SnmpExporterOptions.model_validate({**device(kind="ups"), "auths": {"site": AUTHS["site"]}})
     assert list(silent.warnings(make_cluster(*nodes))) == []
@@ -203,7 +203,7 @@ def test_it_is_planned_on_every_release(os):
     assert plan.error is None
     names = [entry.name for entry in plan.operations if entry.role == "snmp_exporter"]
     assert names[-3:] == [
-        "Write what snmp_exporter reads",
+        "Write the snmp_exporter settings",
         "Write snmp_exporter's credentials",
         "Run snmp_exporter",
     ]
@@ -238,4 +238,4 @@ def test_its_credentials_are_compared():
 
 def test_without_a_secret_its_credentials_are_not_known(monkeypatch):
     monkeypatch.delitem(SECRETS, "snmp_community")
-    assert found(CREDENTIALS, {}) == ("UNKNOWN", "the secrets store has no snmp_community")
+    assert found(CREDENTIALS, {}) == ("UNKNOWN", "the secrets store lacks snmp_community")

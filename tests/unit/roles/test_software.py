@@ -74,7 +74,7 @@ def test_what_is_written(os):
     assert plan.error is None
     assert [op.name for op in plan.operations if op.role == "software"] == [
         "Install Lmod",
-        "Make /etc/rackwright",
+        "Create /etc/rackwright",
         f"Write {texts.PROFILE}",
         f"Write {texts.LMODRC}",
     ]
@@ -161,7 +161,7 @@ def test_what_is_as_declared_passes(name):
         (TREES, {"alive": {"/software": {"hangs": True, "seconds": 5}}}, "UNKNOWN", "/software does not answer within 5 s"),
         (TREES, {"seen": '{"hangs": true}'}, "UNKNOWN", f"{TREE} does not answer within 20 s"),
         (TREES, {"seen": '{"error": "EACCES", "text": "no"}'}, "FAIL", "the module trees cannot be read: EACCES (no)"),
-        (TREES, {"seen": {}}, "UNKNOWN", "the node looked at no tree"),
+        (TREES, {"seen": {}}, "UNKNOWN", "the node reported no tree"),
         (SHELL, {"shown": SHOWN.replace(f"path={TREE}:", "path=")}, "FAIL",
          f"MODULEPATH of a login shell lacks {TREE}: it is /etc/lmod/modules"),
         (SHELL, {"shown": SHOWN.replace("status=0", "status=127")}, "FAIL",
@@ -169,7 +169,7 @@ def test_what_is_as_declared_passes(name):
         (SHELL, {"shown": SHOWN.replace("status=0", "status=1")}, "FAIL", "`module avail` exited 1 in a login shell"),
         (SHELL, {"shown": SHOWN.replace(f"{TREE}:\n", "", 1)}, "FAIL",
          f"`module avail` lists nothing of {TREE}, which has entries"),
-        (SHELL, {"shown": (137, "", "Killed")}, "UNKNOWN", "a login shell of nobody exited 137 saying: Killed"),
+        (SHELL, {"shown": (137, "", "Killed")}, "UNKNOWN", "a login shell of nobody exited 137: Killed"),
         (SHELL, {"shown": "rubbish\n"}, "UNKNOWN", None),
     ],
 )  # fmt: skip

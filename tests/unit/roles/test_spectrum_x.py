@@ -91,8 +91,8 @@ def test_the_plan():
     assert [op.name for op in planned(CLUSTER, worker(CLUSTER)).operations if op.role == "spectrum_x"] == [
         f"Write {paths.PROGRAM}",
         f"Write {paths.UNIT_PATH}",
-        "Set the NICs' registers at boot",
-        "Set the NICs' registers",
+        "Set the NIC registers at boot",
+        "Set the NIC registers",
     ]
     vm = spectrum(platform=Platform.VM)
     assert len([op for op in planned(vm, worker(vm)).operations if op.role == "spectrum_x"]) == 2

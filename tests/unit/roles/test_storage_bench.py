@@ -50,7 +50,7 @@ def test_it_runs_on_workers_with_a_filesystem_to_write_to():
 def test_it_is_planned_on_every_release(os):
     cluster = bench_site(os=os)
     [operation] = [one for one in planned(cluster, worker(cluster)).operations if one.role == ROLE]
-    assert operation.name == "Install the programs of the storage bench"
+    assert operation.name == "Install the storage benchmark tools"
     assert "fio" in commands(planned(cluster, worker(cluster)), operation.name)[0]
 
 
@@ -107,7 +107,7 @@ def test_pytorch_can_save_checkpoints():
     own = StorageBenchOptions(python=OWN)
     assert result(TORCH, {asks: "2.6.0+debian True True\n"}, own) == ("PASS", "torch 2.6.0+debian")
     assert result(TORCH, {asks: "1.13.1 True False\n"}, own)[0] == "FAIL"
-    assert result(TORCH, {asks: "2.6.0 False True\n"}, own) == ("FAIL", "torch 2.6.0 has no gloo")
+    assert result(TORCH, {asks: "2.6.0 False True\n"}, own) == ("FAIL", "torch 2.6.0 lacks gloo")
     assert result(TORCH, {asks: "hello\n"}, own)[0] == "UNKNOWN"
     assert result(TORCH, {asks: (1, "", "ModuleNotFoundError: No module named 'torch'")}, own)[0] == "UNKNOWN"
     slow = result(TORCH, {asks: (124, "", "")}, own)

@@ -52,7 +52,7 @@ def made(**changes: Any) -> StorageLayoutOptions:
         ),
         (
             {"sku_disks": {"a": "scratch"}},
-            "a is the name of several things: disks, arrays and volume groups have names of their own.",
+            "a names several things: disks, arrays and volume groups need distinct names.",
         ),
         (
             {"disks": {"set1": {"slot": "0000:00:05.0"}}, "sku_disks": {"set": "scratch"}},
@@ -68,7 +68,7 @@ def made(**changes: Any) -> StorageLayoutOptions:
             "A disk is declared by its `slot`, or by its `serials` by node: one of the two.",
         ),
         ({"disks": {"a": {"serials": {"gpu1": "*"}}}}, "'*' is not the serial of a disk."),
-        ({"arrays": {"m": {"level": 5, "disks": ["a", "b"]}}}, "RAID 5 needs 3 disks or more, and has 2."),
+        ({"arrays": {"m": {"level": 5, "disks": ["a", "b"]}}}, "RAID 5 needs at least 3 disks, but has 2."),
         ({"arrays": {"m": {"level": 1, "disks": ["a", "a"]}}}, "a is used by the array m and by the array m."),
         (
             {"arrays": {"mirror": {"level": 1, "disks": ["a", "c"]}}},
@@ -80,7 +80,7 @@ def made(**changes: Any) -> StorageLayoutOptions:
         ),
         (
             {"arrays": {"a": {"level": 1, "disks": ["b", "c"]}}, "volume_groups": {}, "filesystems": {}},
-            "a is the name of several things: disks, arrays and volume groups have names of their own.",
+            "a names several things: disks, arrays and volume groups need distinct names.",
         ),
         (
             {"arrays": {"mirror": {"level": 0, "disks": ["a", "b"], "spares": ["c"]}}},
@@ -92,21 +92,21 @@ def made(**changes: Any) -> StorageLayoutOptions:
         ),
         (
             {"filesystems": {"/etc": {"on": "mirror"}}},
-            "/etc cannot be mounted on: the operating system needs it.",
+            "/etc is not usable as a mount point: the operating system needs it.",
         ),
         (
             {"filesystems": {"/usr/lib/x": {"on": "mirror"}}},
-            "/usr/lib/x cannot be mounted on: the operating system needs it.",
+            "/usr/lib/x is not usable as a mount point: the operating system needs it.",
         ),
         (
             {"filesystems": {"/var/lib": {"on": "mirror"}}},
-            "/var/lib cannot be mounted on: the operating system needs it.",
+            "/var/lib is not usable as a mount point: the operating system needs it.",
         ),
         (
             {"filesystems": {"/s": {"on": "mirror", "type": "ext4", "mount_options": ["uquota"]}}},
             "ext4 has no mount option `uquota`.",
         ),
-        ({"filesystems": {"/a/../b": {"on": "mirror"}}}, "/a/../b cannot be mounted on."),
+        ({"filesystems": {"/a/../b": {"on": "mirror"}}}, "/a/../b is not usable as a mount point."),
         ({"filesystems": {"/s": {"on": "data/none"}}}, "/s is on data/none, which is not declared."),
         (
             {"volume_groups": {"data": {"on": ["c"], "volumes": {"work": "10G"}}}},
@@ -213,7 +213,7 @@ DECLARED = {"nvme0n1": "a (serial A)", "nvme1n1": "b (serial B)"}
             ["b (serial B) is not a member", "it is degraded by 1"],
             None,
         ),
-        (CLEAN, {**DECLARED, "sdx": "in_sync"}, ["sdx is a member, and not declared"], None),
+        (CLEAN, {**DECLARED, "sdx": "in_sync"}, ["sdx is a member but not declared"], None),
         (
             {**CLEAN, "sync_action": "recover", "sync_completed": "512 / 2048"},
             {**DECLARED, "nvme1n1": "spare,replacement", "sdx": "in_sync,want_replacement"},
@@ -223,7 +223,7 @@ DECLARED = {"nvme0n1": "a (serial A)", "nvme1n1": "b (serial B)"}
         (
             CLEAN,
             {**DECLARED, "sdx": "in_sync,want_replacement"},
-            ["sdx is a member, and not declared"],
+            ["sdx is a member but not declared"],
             None,
         ),
         (
@@ -261,8 +261,8 @@ REBUILDING = [
     "md md127/md/sync_completed: 1 / 4",
 ]
 FAILED = [line.replace("nvme0n1/state: in_sync", "nvme0n1/state: faulty") for line in ARRAY]
-DISKS, WHOLE = "the declared disks are there", "the arrays are whole, of their declared disks"
-TYPES, MOUNTED = "the filesystems are of their declared types", "the filesystems are mounted as declared"
+DISKS, WHOLE = "the declared disks are present", "the arrays are complete and use their declared disks"
+TYPES, MOUNTED = "the filesystems have their declared types", "the filesystems are mounted as declared"
 
 
 def answered(*more: str, without: str = "-") -> FakeHost:
@@ -282,10 +282,10 @@ ONE = {"filesystems": {"/scratch": {"on": "mirror"}}}
         (WHOLE, answered(*ARRAY, without="@"), "PASS", "mirror is clean, 2 members"),
         (WHOLE, answered(*REBUILDING, without="@"), "WARN", "mirror is rebuilding, 25 % done"),
         (WHOLE, answered(*FAILED, without="@"), "FAIL", "mirror: nvme0n1 has failed"),
-        (WHOLE, answered(without="@"), "FAIL", "the array mirror does not run"),
+        (WHOLE, answered(without="@"), "FAIL", "the array mirror is not running"),
         (WHOLE, FakeHost({ASK: "begin\n"}), "UNKNOWN", None),
         (TYPES, answered(*ARRAY, without="@"), "PASS", "mirror: xfs"),
-        (TYPES, answered(without="@"), "UNKNOWN", "what is on mirror cannot be read"),
+        (TYPES, answered(without="@"), "UNKNOWN", "the signatures on mirror cannot be read"),
         (MOUNTED, answered(*ARRAY, without="@"), "PASS", "/scratch (xfs from /dev/md127)"),
         (MOUNTED, answered(*ARRAY[:-1], without="@"), "FAIL", "/scratch is not mounted from a block device"),
         (
@@ -319,8 +319,8 @@ LVS = 'lvs {"report": [{"lv": [{"vg_name": "data", "lv_name": "%s", "lv_size": "
     [
         ((VGS, LVS % ("work", 600)), "PASS", "data/work 0.0 GiB"),
         ((VGS, LVS % ("work", 500)), "FAIL", None),
-        ((VGS, LVS % ("other", 600)), "FAIL", "there is no volume data/work"),
-        ((), "FAIL", "there is no volume group data, or lvm2 does not list it"),
+        ((VGS, LVS % ("other", 600)), "FAIL", "the volume data/work is missing"),
+        ((), "FAIL", "the volume group data is missing, or lvm2 does not list it"),
         (("vgs rubbish",), "UNKNOWN", None),
     ],
 )
@@ -349,7 +349,7 @@ def test_files_on_the_node():
     plan = planned(there, worker(there))
     paths = ("/etc/mdadm/mdadm.conf.d/90-rackwright.conf", "/etc/systemd/system/scratch.mount")
     texts = {path: content(plan, path) for path in paths}
-    name = "arrays and mounts are declared to mdadm and systemd"
+    name = "arrays and mounts are configured in mdadm and systemd"
     for given, status in ((texts, "PASS"), ({**texts, paths[1]: "other\n"}, "FAIL")):
         assert (
             judged("storage_layout", CHECKS, name, there, worker(there), FakeHost(files(given))).status

@@ -70,7 +70,7 @@ def test_a_filesystem_is_on_a_set_of_one_drive_or_on_an_array():
     options = made(arrays={}, filesystems={"/scratch": {"on": "data"}})
     assert problems(options)[0] == (
         "filesystems./scratch.on",
-        "/scratch is on data, which is several drives of gpu1: a filesystem is on one.",
+        "/scratch is on data, which is several drives of gpu1: a filesystem needs one device.",
         "make an array of them, e.g. `arrays: {fast: {level: 0, disks: [data]}}`",
     )
     one = sku(Nvme(count=1, size_gb=1, slots=SLOTS[:1]))
@@ -111,7 +111,7 @@ def test_nodes_without_drives_are_left_out_by_their_role():
 def test_too_few_drives_for_a_level_and_a_slot_that_is_declared_as_well():
     options = made(arrays={"fast": {"level": 5, "disks": ["data"]}}, disks={"x": {"slot": SLOTS[0]}})
     assert [message for _, message, _ in problems(options)] == [
-        f"gpu1 ({KNOWN.name}): RAID 5 needs 3 disks or more, and has 2.",
+        f"gpu1 ({KNOWN.name}): RAID 5 needs at least 3 disks, but has 2.",
         f"gpu1 ({KNOWN.name}): Two disks are in the slot 0000:00:05.0.",
     ]
 

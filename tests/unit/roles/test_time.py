@@ -86,12 +86,12 @@ def test_what_ubuntu_gets():
         "Mask systemd-timesyncd",
         "Write chrony's configuration",
         "Write chronyd's options",
-        "Run chronyd",
+        "Start chronyd",
     ]
     (install,) = commands(plan, "Install chrony")
     assert "policy-rc.d" in install  # its first start is with our configuration
     assert "install chrony" in install
-    assert any("systemctl start chrony.service" in command for command in commands(plan, "Run chronyd"))
+    assert any("systemctl start chrony.service" in command for command in commands(plan, "Start chronyd"))
 
 
 def test_what_el9_gets():
@@ -102,13 +102,13 @@ def test_what_el9_gets():
         "Mask systemd-timesyncd",
         "Write chrony's configuration",
         "Write chronyd's options",
-        "Make the folder of chronyd's drop-ins",
+        "Create the folder for chronyd drop-ins",
         "Let chronyd start without the clock",
-        "Let systemd see it",
-        "Run chronyd",
+        "Reload systemd",
+        "Start chronyd",
     ]
-    assert any("systemctl start chronyd.service" in command for command in commands(plan, "Run chronyd"))
-    assert commands(plan, "Let systemd see it") == ("systemctl daemon-reload",)
+    assert any("systemctl start chronyd.service" in command for command in commands(plan, "Start chronyd"))
+    assert commands(plan, "Reload systemd") == ("systemctl daemon-reload",)
 
 
 # Recorded on Debian 13, chrony 4.6: a head that serves its own clock, and a node that follows it.
@@ -136,11 +136,11 @@ HEALTHY_HEAD = {**HEALTHY, TRACKING: LOCAL, SOURCES: ""}
 CLUSTER = site({"time": TimeOptions()})
 WITH_UPSTREAM = site({"time": UPSTREAM})
 FOLLOW = "the node follows the site's server"
-SERVE = "the site's server has a time to serve"
+SERVE = "the site's time server is synchronised"
 OFFSET = "the clock is within its allowed offset"
 AGREE = "all clocks agree"
 EXTRA = "chrony.conf has the declared extra lines"  # seen to fail in test_extra_lines.py
-RUNS = "chronyd runs and starts at boot"
+RUNS = "chronyd is running and enabled at boot"
 
 FAILURES = [
     (RUNS, worker, unit(UNIT, "failed"), "chrony.service is failed"),
@@ -162,13 +162,13 @@ FAILURES = [
         FOLLOW,
         worker,
         {SOURCES: SOURCE.replace("*", "x")},
-        "head1 (10.9.0.10) answers and is not selected (state x)",
+        "head1 (10.9.0.10) answers but is not selected (state x)",
     ),
     (
         SERVE,
         head,
         {TRACKING: LOST},
-        "the head follows nothing at stratum 0, and not its own clock at stratum 10",
+        "the head follows nothing at stratum 0, not its own clock at stratum 10",
     ),
     (OFFSET, worker, {TRACKING: LOST}, "chrony is not synchronised to anything"),
     (
@@ -235,7 +235,7 @@ def test_a_head_with_servers_follows_one_of_them():
     assert (result.status, result.evidence) == ("PASS", "192.0.2.1, stratum 2")
     alone = FakeHost({TRACKING: LOCAL, SOURCES: UPSTREAM_SOURCES.replace("*", "?")})
     result = judged("time", CHECKS, SERVE, WITH_UPSTREAM, head(WITH_UPSTREAM), alone)
-    assert (result.status, result.evidence) == ("FAIL", "none of ntp1.example, 192.0.2.1 is selected")
+    assert (result.status, result.evidence) == ("FAIL", "no server of ntp1.example, 192.0.2.1 is selected")
 
 
 def test_a_clock_that_is_not_owned_is_out_of_scope_and_still_compared():

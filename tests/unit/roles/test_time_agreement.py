@@ -50,9 +50,9 @@ class Clock(FakeHost):
             return super().run(command, *args)
         self.asked.append(command)
         STEADY.now += self.way
-        told = 1_795_206_453.0 + STEADY.now + self.ahead
+        reported = 1_795_206_453.0 + STEADY.now + self.ahead
         STEADY.now += self.way
-        return Reply(0, f"{told:.9f}\n", "")
+        return Reply(0, f"{reported:.9f}\n", "")
 
 
 def _agree(**clocks):
@@ -82,7 +82,7 @@ def test_over_a_slow_way_chronys_own_bound_decides():
     assert (result.status, result.evidence) == ("PASS", "3 clocks within 0 ms by chrony's own bounds")
 
 
-def test_over_a_slow_way_with_a_wide_bound_nobody_knows():
+def test_a_slow_path_with_a_wide_bound_is_undetermined():
     tracking = TRACKING.format("0A090A0A", "-0.000005321", "0.400000000")
     slow = {name: Clock(way=0.03, tracking=tracking) for name in ("head1", "gpu1", "gpu2")}
     result = _agree(**slow)
@@ -180,5 +180,5 @@ def test_sources_are_read_and_reach_is_octal():
     (source,) = parse_sources("^,*,10.9.0.10,10,6,377,47,0.0,0.0,0.0\n")
     assert (source.state, source.address, source.reach) == ("*", "10.9.0.10", 0b11111111)
     assert parse_sources("") == ()
-    with pytest.raises(Undetermined, match="a line that is no source: '506 Cannot talk to daemon'"):
+    with pytest.raises(Undetermined, match="a line that is not a source: '506 Cannot talk to daemon'"):
         parse_sources("506 Cannot talk to daemon\n")

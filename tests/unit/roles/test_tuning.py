@@ -1,4 +1,4 @@
-"""The tuning role: options, values by kind of node, what a container has of its own, whole files."""
+"""The tuning role: options, values by kind of node, what is separate in a container, whole files."""
 
 from __future__ import annotations
 
@@ -97,8 +97,8 @@ def test_the_reserve_is_only_raised_unless_the_site_declares_it():
     [("67584", "135168"), ("135168", None), ("185363", None), ("", "135168"), (None, "135168")],
 )
 def test_the_deploy_lowers_no_reserve(there, set_to):
-    told = {"vm.min_free_kbytes": there, "vm.swappiness": "10"}
-    found = {key: value for key, value in told.items() if value is not None}
+    reported = {"vm.min_free_kbytes": there, "vm.swappiness": "10"}
+    found = {key: value for key, value in reported.items() if value is not None}
     wanted = {"vm.min_free_kbytes": "135168", "vm.swappiness": "10"}
     wrong = values_to_set(found, wanted, ("vm.min_free_kbytes",))
     assert wrong == ({} if set_to is None else {"vm.min_free_kbytes": set_to})
@@ -224,25 +224,25 @@ def _names(plan):
     return [operation.name for operation in plan.operations]
 
 
-EVERYWHERE = ["Write the kernel values", "Set the kernel values", "Write the limits of login sessions"]
+EVERYWHERE = ["Write the kernel values", "Set the kernel values", "Write the limits for login sessions"]
 MANAGER = [
-    "Make the folder of systemd's settings",
-    "Write the limits of services",
-    "Let systemd read the limits of services",
+    "Create the folder for systemd settings",
+    "Write the limits for services",
+    "Reload systemd for the service limits",
 ]
 HUGEPAGES = ["Write the huge-page setting", "Set transparent huge pages"]
 TUNED = [
     "Install tuned",
-    "Make the folder of the tuned profile",
+    "Create the folder for the tuned profile",
     "Write the tuned profile",
-    "Run tuned",
-    "Choose the tuned profile",
+    "Start tuned",
+    "Activate the tuned profile",
 ]
-SWAP = ["Mask swap", "Take swap out of /etc/fstab", "Turn swap off"]
+SWAP = ["Mask swap", "Remove swap from /etc/fstab", "Disable swap"]
 JOURNAL = [
-    "Make the folder of journald's settings",
+    "Create the folder for journald settings",
     "Write journald's settings",
-    "Run journald with its settings",
+    "Start journald with its settings",
 ]
 
 
@@ -261,7 +261,7 @@ def test_a_platform_gets_what_it_has(platform, names):
 
 def test_a_head_keeps_its_swap():
     cluster = site({"tuning": OPTIONS})
-    assert "Turn swap off" not in _names(planned(cluster, head(cluster)))
+    assert "Disable swap" not in _names(planned(cluster, head(cluster)))
 
 
 def test_a_container_is_asked_for_its_own_values_only():
@@ -291,10 +291,10 @@ def test_what_each_family_gets(os, folder, install):
     cluster = site({"tuning": OPTIONS}, os=os)
     plan = planned(cluster, worker(cluster))
     assert install in commands(plan, "Install tuned")[0]
-    assert commands(plan, "Make the folder of the tuned profile")[0].startswith(f"mkdir -p {folder} ")
-    assert commands(plan, "Choose the tuned profile") == ("tuned-adm profile rackwright",)
-    assert commands(plan, "Let systemd read the limits of services") == ("systemctl daemon-reexec",)
-    assert commands(plan, "Turn swap off") == ("swapoff -a",)
+    assert commands(plan, "Create the folder for the tuned profile")[0].startswith(f"mkdir -p {folder} ")
+    assert commands(plan, "Activate the tuned profile") == ("tuned-adm profile rackwright",)
+    assert commands(plan, "Reload systemd for the service limits") == ("systemctl daemon-reexec",)
+    assert commands(plan, "Disable swap") == ("swapoff -a",)
     assert commands(plan, "Set transparent huge pages") == (
         "printf %s madvise >/sys/kernel/mm/transparent_hugepage/enabled",
     )

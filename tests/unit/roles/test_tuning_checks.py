@@ -52,13 +52,13 @@ SWAPPINESS = asked(Sysctls().command(("vm.swappiness",)))
 
 
 def sysctl(key, value):
-    """The kernel's value; None: it has no such key."""
-    told = "" if value is None else f"{key}={value}\n".replace(" ", "\t")
-    return {asked(Sysctls().command((key,))): told, **file(proc_path(key), value, digest_only=True)}
+    """The kernel's value; None: the key does not exist."""
+    reported = "" if value is None else f"{key}={value}\n".replace(" ", "\t")
+    return {asked(Sysctls().command((key,))): reported, **file(proc_path(key), value, digest_only=True)}
 
 
 HEALTHY = {
-    **{line: told for key, value in VALUES.items() for line, told in sysctl(key, value).items()},
+    **{line: reported for key, value in VALUES.items() for line, reported in sysctl(key, value).items()},
     ASK_BOOT: "# /etc/sysctl.d/90-rackwright.conf\n" + "".join(f"{k} = {v}\n" for k, v in VALUES.items()),
     ASK_SESSION: UNLIMITED + "NPROC   unlimited unlimited\n",
     ASK_SERVICE: "MEMLOCK unlimited unlimited\n",
@@ -75,7 +75,7 @@ HEALTHY = {
 }
 
 SESSION = "login sessions have the declared limits"
-SERVICE = "a new service may lock memory as declared"
+SERVICE = "a new service has the declared memlock limit"
 BOOT = "nothing overrides the kernel values at boot"
 THP = "transparent huge pages are as declared"
 GOVERNOR = "every CPU has the declared frequency governor"
@@ -89,7 +89,7 @@ RESERVE = "vm.min_free_kbytes"
 
 FAILURES = [
     (
-        "journald runs",
+        "journald is running",
         unit("systemd-journald.service", "inactive", "masked", "masked"),
         "systemd-journald.service is masked: nothing can start it",
     ),
@@ -134,11 +134,11 @@ FAILURES = [
     ),
     (SERVICE, {ASK_SERVICE: "MEMLOCK 65536 65536\n"}, "memlock is 65536 (at most 65536), not unlimited"),
     (
-        "systemd gives services the declared memlock limit",
+        "systemd sets the declared memlock limit for services",
         {ASK_MANAGER: "8388608\n"},
         "the running systemd has DefaultLimitMEMLOCK=8388608, not infinity",
     ),
-    (THP, {ASK_HUGEPAGES: "[always] madvise never\n"}, "transparent huge pages: always, not madvise"),
+    (THP, {ASK_HUGEPAGES: "[always] madvise never\n"}, "transparent huge pages are always, not madvise"),
     (
         GOVERNOR,
         {ASK_GOVERNOR: "performance\npowersave\nperformance\npowersave\n"},
@@ -225,7 +225,7 @@ def test_unreadable_answers_never_pass(name, answer):
             "/sys/kernel/mm/transparent_hugepage/enabled has no selected value",
         ),
         (
-            "systemd gives services the declared memlock limit",
+            "systemd sets the declared memlock limit for services",
             {ASK_MANAGER: ""},
             f"Answer of {values.MANAGER_MEMLOCK_READ}: the node printed nothing",
         ),
@@ -250,8 +250,8 @@ IN_SCOPE = {
     *(f"{key} is as declared" for key in values.KEYS if values.is_of_the_network_namespace(key)),
     NETWORK,
     BOOT,
-    "systemd gives services the declared memlock limit",
-    "journald runs",
+    "systemd sets the declared memlock limit for services",
+    "journald is running",
     DISK,
     RATE,
 }
@@ -280,8 +280,8 @@ def test_the_sites_own_machine_values_are_named_when_out_of_scope():
     ],
 )
 def test_a_higher_reserve_is_the_kernels_own(there, status, evidence):
-    told = FakeHost({**HEALTHY, **sysctl(RESERVE, there)})
-    result = judged("tuning", CHECKS, f"{RESERVE} is as declared", CLUSTER, NODE, told)
+    reported = FakeHost({**HEALTHY, **sysctl(RESERVE, there)})
+    result = judged("tuning", CHECKS, f"{RESERVE} is as declared", CLUSTER, NODE, reported)
     assert (result.status, result.evidence) == (status, evidence)
 
 

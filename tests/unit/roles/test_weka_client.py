@@ -146,7 +146,7 @@ def test_it_is_planned_on_every_release(os):
     order = [one.name for one in plan.operations if one.role == "weka_client"]
     assert (
         order.index("Install the WEKA client")
-        < order.index("Run the WEKA agent")
+        < order.index("Start the WEKA agent")
         < order.index("Mount /scratch")
     )
 
@@ -223,7 +223,7 @@ CASES = [
     (VERSION, {texts.STATUS: (124, "", "")}, "UNKNOWN", None),
     (CGROUPS, {}, "PASS", "none"),
     (CGROUPS, {texts.STATUS: GOOD.replace("mode=none", "mode=force_v2")}, "FAIL", None),
-    (CONTAINER, {}, "PASS", "1 of 1 containers run"),
+    (CONTAINER, {}, "PASS", "1 of 1 containers are running"),
     (CONTAINER, {texts.STATUS: GOOD.replace("1/1 running", "0/1 running")}, "FAIL", None),
     (CONTAINER, {texts.STATUS: GOOD.replace("Containers: 1/1", "Containers: 0/0")}, "FAIL", None),
     (LOADED, {}, "PASS", "wekafsio is loaded"),

@@ -160,9 +160,9 @@ def test_vmware_attaches_the_seed(calls: Callable[..., Calls], file: Path) -> No
         (
             "platform: vm",
             "platform: bare-metal",
-            "head1 in {file} is bare-metal, and Vagrant makes virtual machines",
+            "head1 in {file} is bare-metal, but Vagrant makes virtual machines",
         ),
-        ("  lab: {cpus: 2, memory_mib: 2048} # the size of the VM\n", "", "head1 in {file} has no lab size"),
+        ("  lab: {cpus: 2, memory_mib: 2048} # the size of the VM\n", "", "head1 in {file} has no `lab` section"),
         (
             "    gateway: 10.79.0.1 # this machine's address on it; nothing is routed beyond\n",
             "",
@@ -218,7 +218,7 @@ def test_vagrant_finds_the_settings_valid(file: Path, tmp_path: Path) -> None:
             env={**os.environ, **own},
         )
 
-    # without the key and the settings of ssh, which `up` writes, Vagrant says so: it does read what is set
+    # without the key and the settings of ssh, which `up` writes, Vagrant reports it: it does read what is set
     refused = validate()
     assert refused.returncode == 1
     assert f"`private_key_path` file must exist: {file.parent}/.lab/vagrant/id_ed25519" in refused.stderr

@@ -24,7 +24,7 @@ def _watchful(declared: dict[str, Any]) -> None:
 
 @pytest.fixture(scope="package")
 def watched(site: Site, first_apply: FirstApply) -> Iterator[Watch]:
-    """The rack, watched by Slurm all the time."""
+    """The rack, with Slurm's health checks running all the time."""
     with site.declaring(_watchful):
         site.converge()
         yield Watch(site)

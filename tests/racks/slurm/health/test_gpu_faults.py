@@ -70,14 +70,14 @@ def test_an_xid_that_blames_the_job_drains_nothing(watch: Watch):
 
 def test_why_from_the_command_line(watch: Watch):
     ran = watch.site.cli("why", str(watch.site.file), "worker1", "--json")
-    told = json.loads(ran.out)
-    assert [part["part"] for part in told["parts"]] == [
+    reported = json.loads(ran.out)
+    assert [part["part"] for part in reported["parts"]] == [
         "scheduler",
         "health",
         "declaration",
         "changes",
         "kernel",
     ]
-    assert told["parts"][2]["lines"] == ["nothing differs from the cluster file"]
-    assert told["parts"][3]["runs"][0]["operations"]
-    assert "its GPUs are simulated" in told["parts"][1]["lines"][0]
+    assert reported["parts"][2]["lines"] == ["nothing differs from the cluster file"]
+    assert reported["parts"][3]["runs"][0]["operations"]
+    assert "its GPUs are simulated" in reported["parts"][1]["lines"][0]

@@ -36,7 +36,7 @@ def test_only_one_of_two_is_drained_and_the_other_raises_an_alert(watch: Watch):
     watch.fault("worker2", "gpu:throttle")
     deadline = time.monotonic() + PATIENCE
     while not any(watch.metric(node, "alert") for node in ("worker1", "worker2")):
-        assert time.monotonic() < deadline, "nobody raises an alert"
+        assert time.monotonic() < deadline, "no alert is raised"
         time.sleep(0.5)
     watch.passes("worker1", 2)
     watch.passes("worker2", 2)
@@ -80,7 +80,7 @@ def test_unknown_neither_drains_at_once_nor_resumes(watch: Watch):
         assert {one["outcome"] for one in watch.passes("worker1", 3)} == {"unknown"}
         assert watch.rows()["worker1"].drained_by_health
     finally:
-        watch.on("worker1", f"umount -l {documents}")  # a pass may stand in it
+        watch.on("worker1", f"umount -l {documents}")  # it may contain a pass
     watch.heal("worker1")
     watch.in_service("worker1")
 
@@ -88,7 +88,7 @@ def test_unknown_neither_drains_at_once_nor_resumes(watch: Watch):
 @pytest.fixture
 def unwatched(watch: Watch) -> Iterator[Watch]:
     """Slurm never looks, and may reboot nodes: what happens is a prolog's or a test's doing."""
-    # A container has the uptime of its host, so Slurm believes in a reboot only when its time for one is over.
+    # A container has the uptime of its host, so Slurm accepts a reboot only when its time for one is over.
     reboot = "RebootProgram=\\/sbin\\/reboot\\nResumeTimeout=30\\n"
     change = f"sed -i '/^HealthCheck/d; /^ResumeTimeout/d; s/^ProctrackType/{reboot}&/'"
     for node in ("head1", "worker1", "worker2"):
@@ -163,8 +163,8 @@ def test_a_node_that_observes_drains_nothing_and_records_it(unwatched: Watch):
 
 def _wait_for(watch: Watch, job: str, *words: str) -> None:
     deadline = time.monotonic() + PATIENCE
-    while not all(word in (told := watch.on("head1", f"scontrol show job {job} -o")) for word in words):
-        assert time.monotonic() < deadline, f"no {words}: {told}"
+    while not all(word in (reported := watch.on("head1", f"scontrol show job {job} -o")) for word in words):
+        assert time.monotonic() < deadline, f"no {words}: {reported}"
         time.sleep(0.5)
 
 

@@ -8,7 +8,7 @@ account    required     pam_sepermit.so
 account    required     pam_nologin.so
 account    include      password-auth
 account    sufficient   pam_access.so accessfile=/etc/security/access-slurm.conf
-# Without the module nobody else gets in.
+# Without the module all other users are refused.
 account    required     pam_slurm_adopt.so action_adopt_failure=deny action_generic_failure=deny
 password   include      password-auth
 session    required     pam_selinux.so close

@@ -3,7 +3,7 @@
 #
 # Runs the executables of /etc/slurm/epilog.d as root, in the order of their names. Slurm could be
 # given the folder itself, but then an empty one drains every node, the order is backwards, and
-# nothing says which script it was. What editors and package tools leave behind is passed over.
+# failures do not name the script. Leftovers of editors and package tools are skipped.
 # All are run even where one fails; any failure drains the node.
 status=0
 for script in /etc/slurm/epilog.d/*; do
