@@ -296,7 +296,10 @@ def test_the_power_is_read_again_after_the_nodes_were_typed(rackwright, site, mo
 def test_power_on_asks_nothing(rackwright, site):
     status, out, _ = rackwright("power", "on", "--limit", "gpu[1-2]", "--json")
     assert status == 0
-    assert json.loads(out)["nodes"] == {"gpu1": {"result": "is on already"}, "gpu2": {"result": "power on accepted"}}
+    assert json.loads(out)["nodes"] == {
+        "gpu1": {"result": "is on already"},
+        "gpu2": {"result": "power on accepted"},
+    }
     assert [body for _, _, body in site[2].changes()] == [{"ResetType": "On"}]
 
 

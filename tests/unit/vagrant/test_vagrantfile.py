@@ -162,7 +162,11 @@ def test_vmware_attaches_the_seed(calls: Callable[..., Calls], file: Path) -> No
             "platform: bare-metal",
             "head1 in {file} is bare-metal, but Vagrant makes virtual machines",
         ),
-        ("  lab: {cpus: 2, memory_mib: 2048} # the size of the VM\n", "", "head1 in {file} has no `lab` section"),
+        (
+            "  lab: {cpus: 2, memory_mib: 2048} # the size of the VM\n",
+            "",
+            "head1 in {file} has no `lab` section",
+        ),
         (
             "    gateway: 10.79.0.1 # this machine's address on it; nothing is routed beyond\n",
             "",
