@@ -73,7 +73,7 @@ def site_folder(cluster_file: Path) -> SiteFolder:
 def open_to_others(folder: Path, cluster_file: Path) -> str | None:
     """Why code in a folder must not be run for the owner of the cluster file; None: it may.
 
-    A cluster file in a folder that everyone may write to, such as /tmp, must not run what someone else put there.
+    A cluster file in a folder that everyone may write to, such as /tmp, must not run what another user put there.
     """
     found, owner = folder.stat(), cluster_file.stat().st_uid
     if found.st_uid not in (owner, 0):

@@ -33,7 +33,7 @@ def cluster_files(start: Start, section: str) -> dict[str, str]:
     found = {}
     for path in sorted(_INVENTORY.glob(f"{start.stem}.*")):
         if path.suffix == ".age" or not path.is_file():
-            continue  # secrets of whoever used the example
+            continue  # secrets are never copied
         text = path.read_text().replace(f"inventory/{start.stem}.yaml", FILE).replace(start.stem, STEM)
         if start is Start.LAB:
             text = path.read_text().replace(f"inventory/{start.stem}.yaml", FILE)

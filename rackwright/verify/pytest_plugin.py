@@ -59,7 +59,7 @@ def prepare(config: pytest.Config) -> None:
 
 
 def _spread(config: pytest.Config, nodes: int) -> None:
-    """Several processes where there are several nodes, unless the command line says how many."""
+    """Several processes where there are several nodes, unless the command line sets their number."""
     asked = getattr(config.option, "numprocesses", 0)  # 0: pytest-xdist is off
     if asked is None and nodes > 1 and not config.getoption("usepdb"):
         config.option.numprocesses = min(nodes, _PROCESSES_PER_CORE * (os.cpu_count() or 1))

@@ -1,6 +1,6 @@
 """The site's own checks, `checks/test_*.py` beside the cluster file, as results of a verify run.
 
-They run under pytest in a process of their own, with the plugin and the connections that `pytest --cluster` has.
+They run under pytest in a separate process, with the plugin and the connections that `pytest --cluster` has.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rackwright.verify.judge import tidy
 ROLE = "checks"
 """What stands for a role in reports and after `--role`."""
 COLLECTING = "the site's checks can be collected"
-"""Name of the result that says why there are none."""
+"""Name of the result that has the reason why there are none."""
 _LIMIT_SECONDS = 1800.0
 _NO_TESTS = 5
 _RAN = (0, 1, _NO_TESTS)
@@ -91,8 +91,8 @@ def _why(done: subprocess.CompletedProcess[str]) -> str:
     """Why pytest could not run them, from its output: the lines of its errors, or the last one."""
     lines = (done.stdout + done.stderr).splitlines()
     errors = [line.removeprefix("E").strip() for line in lines if line.startswith(("E ", "ERROR"))]
-    said = "; ".join(dict.fromkeys(errors)) or last_line(done.stdout, done.stderr)
-    return f"pytest exited {done.returncode}: {said}"
+    cause = "; ".join(dict.fromkeys(errors)) or last_line(done.stdout, done.stderr)
+    return f"pytest exited {done.returncode}: {cause}"
 
 
 def _unknown(nodes: Sequence[Node], evidence: str) -> CheckResult:
