@@ -82,7 +82,7 @@ class RoleOptionsReader:
                 words = " or ".join(sorted(kinds))
                 self._report.add(
                     ("roles", role),
-                    f"The role {role} runs on {words} nodes, and the cluster has none.",
+                    f"The role {role} runs on {words} nodes, but the cluster has none.",
                     "remove the section or give a node that role",
                     key=True,
                 )
@@ -136,7 +136,10 @@ class RoleOptionsReader:
         path: DataPath = ("roles", role)
         if role not in role_names():
             self._report.add(
-                path, f"There is no role {short(role)}.", suggest(role, role_names(), what="roles"), key=True
+                path,
+                f"Role {short(role)} does not exist.",
+                suggest(role, role_names(), what="roles"),
+                key=True,
             )
             return
         if section is not None and not isinstance(section, dict):

@@ -46,7 +46,7 @@ def test_a_wrong_file(rackwright, bad):
     assert result.status == 1
     assert result.out == (
         f"{bad}:29:9: ssh.user: "
-        "rackwright logs in as an unprivileged user and becomes root with sudo, never as root.\n"
+        "rackwright logs in as an unprivileged user and uses sudo; it never logs in as root.\n"
         "  value: root\n"
         "  hint: name an unprivileged user, e.g. `admin`\n"
         "\n"
@@ -68,11 +68,8 @@ def test_json_of_a_correct_file(rackwright, good):
     }
 
 
-WARNING = "nodes[1].addresses.ib: ib is InfiniBand, but cpu-16c-64g has no fabric port, so nothing is known of its links."
-HINT = (
-    "declare the nodes as a SKU of the site under `skus`, with the ports they have, e.g. "
-    "`nics: [{purpose: fabric, kind: infiniband, speed_gbps: 400, rail: 0}, ...]`"
-)
+WARNING = "nodes[1].addresses.ib: ib is InfiniBand, but cpu-16c-64g has no fabric port; its links cannot be checked."
+HINT = "declare a site SKU with the actual ports under `skus`, e.g. `nics: [{purpose: fabric, kind: infiniband, speed_gbps: 400, rail: 0}, ...]`"
 
 
 def test_a_file_with_a_warning_is_correct(rackwright, odd):
@@ -141,7 +138,7 @@ def test_json_of_a_wrong_file(rackwright, bad):
         "column": 9,
         "path": "ssh.user",
         "value": "root",
-        "message": "rackwright logs in as an unprivileged user and becomes root with sudo, never as root.",
+        "message": "rackwright logs in as an unprivileged user and uses sudo; it never logs in as root.",
         "hint": "name an unprivileged user, e.g. `admin`",
     }
     assert document["problems"][1]["value"] is None

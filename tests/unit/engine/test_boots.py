@@ -70,7 +70,7 @@ def test_only_the_machine_below_and_platforms_without_a_kernel_are_refused_for_g
     )
     assert (before["worker1"].boot, before["worker1"].why_not) == (OLD, None)
     assert before["worker2"].never == (
-        "out of scope: a container shares its host's kernel and cannot set what is not namespaced"
+        "out of scope: a container shares its host's kernel and can set only namespaced settings"
     )
 
 

@@ -154,7 +154,7 @@ def test_a_container_is_refused(made):
         lambda: list(volumes.group._inner(group="g", disks=SELECTED)),
         lambda: list(volumes.volume._inner(group="g", volume="v", size="rest")),
     ):
-        with pytest.raises(OperationError, match="a container's disks are its host's"):
+        with pytest.raises(OperationError, match="a container's disks belong to its host"):
             operation()
 
 

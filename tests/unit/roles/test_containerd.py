@@ -35,7 +35,7 @@ NVIDIA = ContainerdOptions(
         ({"release": "1.4"}, "Input should be '1.7' or '2'"),
         ({"sandbox_image": "a b"}, "String should match pattern '^[a-z0-9][A-Za-z0-9./:@_-]*$'"),
         ({"root": "/a b"}, "Not a valid absolute path: letters, digits, `.`, `_` and `-` between slashes."),
-        ({"root": "/a/../etc"}, "The path has a step `.` or `..`."),
+        ({"root": "/a/../etc"}, "The path contains `.` or `..`."),
         ({"nofile": 10}, "Input should be greater than or equal to 1024"),
     ],
 )

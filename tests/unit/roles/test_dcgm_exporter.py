@@ -208,7 +208,7 @@ def test_a_container_without_gpus_has_nothing():
         found = judged("dcgm_exporter", CHECKS, check.name, there, worker(there), FakeHost({}))
         assert (found.status, found.evidence) == (
             "OUT OF SCOPE",
-            "a container has no GPU, unless the lab simulates some",
+            "a container has no GPU unless the lab simulates one",
         )
 
 

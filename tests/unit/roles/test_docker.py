@@ -38,7 +38,7 @@ JSON = daemon_json(SITE, GPU, OPTIONS)
             {"data_root": "scratch"},
             "Not a valid absolute path: letters, digits, `.`, `_` and `-` between slashes.",
         ),
-        ({"registries": {"http://r": {}}}, "Not a valid registry: write `host` or `host:port`."),
+        ({"registries": {"http://r": {}}}, "Not a valid registry."),
         (
             {"insecure_registries": ["r"]},
             "`insecure_registries` is gone: plain HTTP is declared for each registry.",

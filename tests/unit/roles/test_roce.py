@@ -80,7 +80,7 @@ def test_refused():
         (
             "networks[1]",
             "management is of the kind ethernet.",
-            "write `kind: roce` or `kind: spectrum-x` for the network, or leave it out here",
+            "set `kind: roce` or `kind: spectrum-x` for the network, or remove it here",
         ),
         ("networks[2]", "There is no network nowhere.", "networks: management, storage, fabric"),
         (

@@ -153,7 +153,7 @@ def test_a_container_is_refused_before_anything_is_reached():
     options = made()
     there = site({"storage_layout": options}, platform=Platform.CONTAINER)
     messages = [message for _, message, _ in options.problems(there)]
-    assert messages[0] == "storage_layout cannot run on head1: a container's disks are its host's."
+    assert messages[0] == "storage_layout cannot run on head1: a container's disks belong to its host."
     assert len(messages) == 3
 
 

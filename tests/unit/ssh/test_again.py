@@ -90,8 +90,7 @@ def test_one_that_is_always_dropped_is_reported_with_what_sshd_wrote(sshd, clust
         connect(cluster, cluster.primary)
     assert busy.came == 4
     assert caught.value.message == (
-        f"The ssh session with n1 (127.0.0.1, port {busy.at}) could not be opened: it closes every connection "
-        "before login, and wrote 'Exceeded MaxStartups'."
+        f"The SSH session with n1 (127.0.0.1, port {busy.at}) could not be opened: the server closes every connection before login, and wrote 'Exceeded MaxStartups'."
     )
     assert "MaxStartups" in caught.value.hint
 

@@ -147,7 +147,7 @@ def test_hashed_and_revoked_lines(tmp_path):
         f"@revoked * {bad.get_name()} {bad.get_base64()}\n10.0.0.1 ssh-ed25519 broken\n"
     )
     assert known_keys(path, "n1", "10.0.0.1", 22, in_lab=False) == [good]
-    with pytest.raises(ConnectionFailed, match="every key known for it is revoked"):
+    with pytest.raises(ConnectionFailed, match="all of its known keys are revoked"):
         known_keys(path, "n1", "n1", 22, in_lab=False)
 
 

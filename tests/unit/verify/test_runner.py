@@ -274,7 +274,7 @@ def test_limit_and_role(ask):
     ("selection", "message"),
     [
         ({"limit": "w[1-3]"}, "w3 is not in cluster t"),
-        ({"limit": "w[1-"}, "is not a NodeSet"),
+        ({"limit": "w[1-"}, "is not a valid NodeSet"),
         ({"limit": ""}, "selects no node."),
         ({"roles": frozenset({"gamma"})}, "No node of cluster t has the role gamma."),
     ],

@@ -124,7 +124,7 @@ def test_a_hostile_key_stays_a_key(release):
     ("change", "message"),
     [
         ({"admin_key": "ssh-ed25519 AAAA x"}, "The ssh-ed25519 key does not hold a key of that type"),
-        ({"admin_key": f"{HOSTILE}\nroot"}, "The administrator's key holds a line break."),
+        ({"admin_key": f"{HOSTILE}\nroot"}, "The administrator's key contains a line break."),
         ({"disks": (OsDisk("/dev/sda", "a'b"),)}, '"a\'b" is not the serial number of a disk'),
     ],
 )
