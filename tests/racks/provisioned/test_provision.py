@@ -109,7 +109,7 @@ def test_a_running_node_is_never_reset(provisioned: tuple[Machines, Ran]):
     boot = site.on("worker1", "cat /proc/sys/kernel/random/boot_id")
     typed = ("--reinstall", f"worker1={site.serial('worker1')}")
     ran = site.install("worker1", *typed, expect=3)
-    for reason in ("its power is on", "something answers ssh at its address"):
+    for reason in ("its power is on", "its address answers on the SSH port"):
         assert reason in ran.out.replace("\n", " ") or reason in ran.err
     assert site.on("worker1", "cat /proc/sys/kernel/random/boot_id") == boot
     assert site.record("worker1").state is State.READY

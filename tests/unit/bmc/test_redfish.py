@@ -340,10 +340,10 @@ def test_a_bmc_that_cannot_boot_by_http(pki):
     with fake.serving(fake.tree("xcc"), pki) as bmc, pytest.raises(BmcError) as caught:
         bmc.client().set_boot(BootTarget.HTTP, once=True, http_uri="http://10.77.0.1/shim.efi")
     assert caught.value.message == (
-        f"The BMC of gpu001 (127.0.0.1, port {bmc.port}) cannot boot from UefiHttp; it offers BiosSetup, Cd, Hdd, "
+        f"The BMC of gpu001 (127.0.0.1, port {bmc.port}) cannot boot from UefiHttp; it supports BiosSetup, Cd, Hdd, "
         "None, Pxe."
     )
-    assert caught.value.hint == "declare another `boot` way for this node"
+    assert caught.value.hint == "declare another `boot` method for this node"
 
 
 def test_virtual_media(dialect):
@@ -459,7 +459,7 @@ def test_bios_attributes(bmc):
 
 
 def test_an_unknown_bios_attribute(bmc):
-    with pytest.raises(BmcError, match=r"cannot set Sriov: its BIOS lacks the attribute\.$"):
+    with pytest.raises(BmcError, match=r"cannot set Sriov: its BIOS does not have the attribute\.$"):
         bmc.client().set_bios({"Sriov": "Enabled"})
     assert bmc.changes() == []
 

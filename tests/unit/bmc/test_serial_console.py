@@ -140,7 +140,7 @@ def test_the_line_of_a_lab_machine():
         channel.write(b" ")
         assert theirs.recv(9) == b" "
         theirs.close()
-        with pytest.raises(BmcError, match="the machine was switched off"):
+        with pytest.raises(BmcError, match="the machine was powered off"):
             channel.read(5)
 
 

@@ -105,7 +105,7 @@ def test_check(site, rackwright):
         "OUT OF SCOPE head1 no `bmc` is declared",
         "differs gpu[1-2]",
         "UNKNOWN gpu3 The BMC of gpu3 (10.20.0.13) cannot be reached: no answer within 2 s.",
-        "hint: is its address right, its cable in, and does this host have a route to its network?",
+        "hint: check its address and cable; does this host have a route to its network?",
     ]
 
 

@@ -66,7 +66,7 @@ def test_only_the_machine_below_and_platforms_without_a_kernel_are_refused_for_g
     boots, _ = made(Shell(head1=f"{OWN}\ninit\n", worker1=f"{OLD}\ninit\nslurmstepd infinity\n"))
     before = boots.before(["head1", "worker1", "worker2"])
     assert before["head1"].never == (
-        "rackwright runs on it, and would end with it; run it from another machine"
+        "rackwright is running on it and would end with it; run it from another machine"
     )
     assert (before["worker1"].boot, before["worker1"].why_not) == (OLD, None)
     assert before["worker2"].never == (
@@ -77,7 +77,7 @@ def test_only_the_machine_below_and_platforms_without_a_kernel_are_refused_for_g
 def test_a_worker_on_which_a_job_runs_is_not_rebooted(made):
     boots, _ = made(Shell(worker1=f"{OLD}\ninit\nslurmstepd: [17.batch]\n"))
     (before,) = boots.before(["worker1"]).values()
-    assert (before.never, before.why_not) == (None, "a job runs on it")
+    assert (before.never, before.why_not) == (None, "a job is running on it")
 
 
 def test_a_node_that_does_not_say_which_boot_it_is_in_is_not_rebooted(made):
@@ -108,7 +108,7 @@ def test_a_new_boot_that_ends_is_a_reboot(made, state):
         (["", f"{NEW}\n", "maintenance\n"], "its boot ended in the state maintenance", False),
         (
             ["", f"{NEW}\n", "starting\n"],
-            "it has a new boot, which did not end within 0.5 s: systemd says starting",
+            "it has a new boot, which did not end within 0.5 s: systemd reports starting",
             False,
         ),
         (["", "nonsense\n"], "it did not reboot within 0.5 s: it still answers from the same boot", False),

@@ -1,4 +1,4 @@
-"""A disk of the control node that is full, or cannot be written: refused at the start, in order later on."""
+"""cannot write A disk of the control node that is full, or: refused at the start, in order later on."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_the_wave_is_finished_its_nodes_are_resumed_and_no_other_begins(rollout)
     assert manager.nodes["worker1"].reason is None, "it was put back into service"
     assert manager.nodes["worker2"].reason is None, "it was never drained"
     assert NO_SPACE in (result.nodes["worker2"].error or "")
-    assert result.nodes["worker2"].error.startswith("not begun: ")
+    assert result.nodes["worker2"].error.startswith("not started: ")
     assert NO_SPACE in done.stopped
     assert done.left_drained == set()
     assert result.exit_code == 1
@@ -129,13 +129,13 @@ def test_full_before_the_first_wave_nothing_is_touched(rollout):
     _, result, applied, manager, _ = rollout(start=True)
     assert applied == []
     assert not any(node.reason for node in manager.nodes.values())
-    assert all(outcome.error.startswith("not begun: ") for outcome in result.nodes.values())
+    assert all(outcome.error.startswith("not started: ") for outcome in result.nodes.values())
 
 
 def test_a_run_that_lost_its_lock_begins_no_further_wave_and_puts_back_what_it_drained(rollout):
     done, result, applied, manager, _ = rollout(lost="another run has it.")
     assert applied == ["worker1"]
-    assert result.nodes["worker2"].error == "not begun: the run lost its lock: another run has it"
+    assert result.nodes["worker2"].error == "not started: the run lost its lock: another run has it"
     assert not any(node.reason for node in manager.nodes.values())
     assert done.left_drained == set()
 

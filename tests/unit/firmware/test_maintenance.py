@@ -139,7 +139,7 @@ def test_a_manager_that_does_not_answer_is_no_free_node(run):
 @pytest.mark.parametrize(
     ("before", "why"),
     [
-        (Before("boot", busy=True), "a job runs on it"),
+        (Before("boot", busy=True), "a job is running on it"),
         (Before(never="Cannot connect to worker1"), "Cannot connect to worker1"),
     ],
 )

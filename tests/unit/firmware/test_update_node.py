@@ -284,7 +284,7 @@ def test_a_bmc_without_updates(machine, update, change, message):
 def test_a_protocol_that_the_bmc_does_not_offer(machine, update):
     action = machine.documents[UPDATES]["Actions"]["#UpdateService.SimpleUpdate"]
     action["TransferProtocol@Redfish.AllowableValues"] = ["TFTP"]
-    with pytest.raises(BmcError, match="cannot fetch an image over HTTP; it offers TFTP"):
+    with pytest.raises(BmcError, match="cannot download an image over HTTP; it supports TFTP"):
         update()
 
 

@@ -71,7 +71,7 @@ def test_from_off_to_ready(head, machine):
     assert (record.serial, record.was_ready, record.stands, record.percent) == ("SN-1", True, True, 100)
     assert machine.override.target is BootTarget.DISK
     assert machine.calls.count("set_power on") == 2
-    assert "set_power off" not in machine.calls
+    assert "set_powering off" not in machine.calls
     assert machine.calls.index("eject_media") > machine.calls.index("set_power on")
     nothing_left(machine, one)
     assert [state for state, _ in one.notices][-3:] == [State.INSTALLED, State.FIRST_BOOT, State.READY]
@@ -102,12 +102,12 @@ def test_a_machine_that_is_not_off(head, machine, state, mode):
 
 def test_a_machine_whose_address_answers(head, machine):
     machine.answers_ssh = True
-    left_alone(head(), machine, "something answers ssh at its address")
+    left_alone(head(), machine, "its address answers on the SSH port")
 
 
 def test_the_bmc_of_another_machine(head, machine):
     machine.serial = "SN-2"
-    left_alone(head(), machine, "its BMC is that of machine SN-2, declared is serial SN-1")
+    left_alone(head(), machine, "its BMC belongs to machine SN-2, but serial SN-1 is declared")
 
 
 def test_the_macs_of_another_machine(head, machine):
@@ -141,7 +141,7 @@ def test_another_machine_by_its_uuid_is_held(head, machine):
     one = head(nameless())
     object.__setattr__(one.machine.network, "hold_minutes", 0.0005)
     assert one.run() is State.FAILED
-    reason = f"its UUID is {other}, and that of the machine of its BMC is {UUID}"
+    reason = f"its UUID is {other}, but its BMC's machine has {UUID}"
     assert reason in one.journal.record.reason
     nothing_left(machine, one)
 
@@ -153,7 +153,7 @@ def test_a_node_that_was_ready_is_then_agreed_to_by_its_uuid(head, machine):
     machine.answers_ssh, machine.signatures = False, []
     for typed in (None, "", "None", "SN-1", UUID[:-1]):
         machine.calls = []
-        left_alone(head(nameless()), machine, "it was installed and ready before|is not its UUID", typed)
+        left_alone(head(nameless()), machine, "it is already installed|is not its UUID", typed)
     assert head(nameless()).run("install", UUID) is State.READY
 
 
@@ -170,7 +170,7 @@ def test_a_node_that_was_ready_is_not_erased_without_its_serial_number(head, mac
     one.run()
     machine.cut()
     machine.answers_ssh, machine.calls = False, []
-    left_alone(one, machine, "it was installed and ready before|is not its serial number", typed)
+    left_alone(one, machine, "it is already installed|is not its serial number", typed)
     assert machine.holds == one.journal.record.run
 
 
@@ -203,7 +203,7 @@ def test_a_node_that_was_ready_stays_so_when_it_is_held_and_when_it_fails(head, 
     assert again.states[len(INSTALLED) :] == [*GONE_ON[:4], State.HELD, State.FAILED]
     until(lambda: machine.state is Power.OFF)
     machine.calls = []
-    left_alone(head(), machine, "it was installed and ready before")
+    left_alone(head(), machine, "it is already installed")
 
 
 def test_a_disk_that_holds_anything_is_not_written(head, machine):
@@ -280,7 +280,7 @@ def test_the_power_is_lost_at_40_percent(head, machine):
     machine.agent = lose
     one = head()
     assert one.run() is State.FAILED
-    assert one.journal.record.reason == "the machine lost its power in installing, at 40 %"
+    assert one.journal.record.reason == "the machine lost power in installing, at 40 %"
     assert machine.holds is None
     nothing_left(machine, one)
     machine.agent = Agent.install
@@ -309,11 +309,11 @@ def test_the_agent_never_calls(head, machine):
     object.__setattr__(one.machine.network, "token_minutes", 0.001)
     assert one.run() is State.FAILED
     assert one.journal.record.reason.startswith(
-        "the agent did not call within 0.001 min: rackwright bmc console shows why"
+        "the agent did not call within 0.001 min: see rackwright bmc console"
     )
     nothing_left(machine, one)
     assert machine.state is Power.ON, "it is left on, for its console to be read"
-    assert "set_power off" not in machine.calls
+    assert "set_powering off" not in machine.calls
     waits.set()
 
 
@@ -331,7 +331,7 @@ def test_the_machine_does_not_come_on(head, machine):
     machine._boot = lambda: setattr(machine, "state", Power.OFF)
     one = head(power_on=0.05)
     assert one.run() is State.FAILED
-    assert one.journal.record.reason == "the machine is still off 0 s after it was ordered on"
+    assert one.journal.record.reason == "the machine is still off 0 s after the power-on command"
     nothing_left(machine, one)
 
 
@@ -516,7 +516,7 @@ def test_an_agent_that_cannot_power_off_is_helped(head, machine):
     machine.agent = lambda agent: (agent.install(), agent.dead.wait(10))
     one = head(power_off=0.05)
     assert one.run() is State.READY
-    assert machine.calls.count("set_power off") == 1
+    assert machine.calls.count("set_powering off") == 1
     nothing_left(machine, one)
 
 
@@ -531,7 +531,7 @@ def test_but_not_where_something_answers(head, machine):
     machine.agent = work
     one = head(power_off=1.0)
     assert one.run() is State.READY
-    assert "set_power off" not in machine.calls
+    assert "set_powering off" not in machine.calls
     assert machine.calls.count("set_power on") == 1
 
 
@@ -544,7 +544,7 @@ def test_nor_where_this_process_did_not_see_the_agent_at_work(head, machine):
         InstallError, match="worker1 is installed and not off, and what runs on it is not known"
     ) as left:
         one.run()
-    assert left.value.hint == "rackwright bmc power FILE off --limit worker1, and run again"
+    assert left.value.hint == "run rackwright bmc power FILE off --limit worker1, then repeat the command"
     assert not [call for call in machine.calls if call.startswith("set_power")]
     assert one.journal.record.state is State.INSTALLED
     machine.cut()
@@ -783,7 +783,7 @@ def test_a_surveyed_machine_that_stays_on(head, machine):
     machine.agent = lambda agent: (agent.install(), agent.dead.wait(10))
     one = head(power_off=0.05)
     assert one.run("discover") is State.SURVEYED
-    assert machine.calls.count("set_power off") == 1
+    assert machine.calls.count("set_powering off") == 1
     machine.cut = lambda: None
     again = head(power_off=0.05)
     with pytest.raises(InstallError, match="worker1 is surveyed and not off"):
@@ -818,7 +818,7 @@ def test_a_diskless_node_goes_on_from_memory(head, machine, tmp_path):
     assert one.run() is State.READY
     assert machine.signatures == [GPT]
     assert machine.calls.count("set_power on") == 1
-    assert "set_power off" not in machine.calls
+    assert "set_powering off" not in machine.calls
     assert "set_boot disk" not in machine.calls
     nothing_left(machine, one)
 

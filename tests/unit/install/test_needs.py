@@ -99,7 +99,7 @@ def test_ca_files(missing, tmp_path):
         bmc(make_worker(5), ca=tmp_path / "unused.pem", certificate="a1" * 32),
     ]
     found = problems(*nodes)
-    assert [one.partition(" of BMCs cannot be used: ")[0] for one in found] == [
+    assert [one.partition(" for BMCs is unusable: ")[0] for one in found] == [
         f"the CA file {tmp_path / 'gone.pem'}",
         f"the CA file {tmp_path / 'empty.pem'}",
     ]

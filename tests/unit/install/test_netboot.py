@@ -78,7 +78,7 @@ def test_the_port_is_the_one_that_the_bmc_reports_where_none_is_declared(server)
 def test_a_node_without_an_address_there(server, way):
     node = changed(WORKERS[0], boot=way).model_copy(update={"addresses": ()})
     with pytest.raises(
-        InstallError, match=f"worker1 has no address on management, which it would get for `boot: {way}`"
+        InstallError, match=f"worker1 has no address on management, but needs one for `boot: {way}`"
     ) as left:
         NetbootMedium(node, server.cluster, server.network, server).make(record(1), "t")
     assert left.value.hint == "`addresses: {management: ...}` in its group, or `boot: virtual-media`"
@@ -119,8 +119,8 @@ def test_strangers_get_no_answer(server):
 @pytest.mark.parametrize(
     ("nodes", "message"),
     [
-        (WORKERS, "dnsmasq, which `boot: pxe` needs, is missing."),
-        (BY_HTTP + WORKERS, "dnsmasq, which `boot: http` and `boot: pxe` need, is missing."),
+        (WORKERS, "dnsmasq is missing; `boot: pxe` needs it."),
+        (BY_HTTP + WORKERS, "dnsmasq is missing; `boot: http` and `boot: pxe` need it."),
     ],
 )
 def test_dnsmasq_that_is_missing(server, free_port, monkeypatch, nodes, message):
@@ -163,4 +163,4 @@ def test_another_dhcp_server_that_answers_them(server, other_dhcp_servers):
     with pytest.raises(InstallError) as error, serving(server):
         pass
     assert error.value.message == "Another DHCP server (10.9.0.7) answers worker[1,3] on management."
-    assert error.value.hint == "have it ignore the MACs of these machines, or declare `boot: virtual-media`"
+    assert error.value.hint == "make it ignore the MACs of these machines, or declare `boot: virtual-media`"

@@ -60,11 +60,11 @@ def test_one_that_fails_does_not_keep_the_others(site):
     ]
     assert found["worker1"].reason == "image: no memory"
     assert found["worker2"].reason == (
-        "worker2 is left alone: its power is on, and a machine that may be running is never reset."
+        "worker2 was not touched: its power is on, and a running machine is never reset."
     )
     assert (
         found["worker2"].hint
-        == "rackwright bmc power FILE soft --limit worker2, once nothing on it is needed"
+        == "once nothing on it is needed: rackwright bmc power FILE soft --limit worker2"
     )
 
 
@@ -371,7 +371,7 @@ def test_a_key_that_is_missing(site):
     site.key = Path("/nowhere/key")
     with pytest.raises(InstallError, match="The ssh key /nowhere/key cannot be read") as error:
         site.installation()
-    assert error.value.hint == "see ssh.key in the cluster file"
+    assert error.value.hint == "check ssh.key in the cluster file"
 
 
 def test_the_public_key_is_what_new_nodes_take(site):

@@ -41,7 +41,7 @@ def test_what_agrees_is_shown_too():
         "GPUs": ("0", "0", True),
         "NVMe drives": ("0", "0", True),
         "Secure Boot": ("off", "off", True),
-        "system disk": ("as the rule says", "/dev/sda (serial DISK-1, Example 480)", True),
+        "system disk": ("by rule", "/dev/sda (serial DISK-1, Example 480)", True),
         "disk": (None, "/dev/sda (serial DISK-1, Example 480), 480 GB, holds /dev/sda:gpt:1f0c", None),
         "port": (None, f"eno1 {mac(1)} at 0000:01:00.0, cable plugged in", None),
     }

@@ -114,7 +114,7 @@ def test_a_command_that_fails_is_tried_otherwise_or_ends_it(monkeypatch):
     ("change", "said"),
     [
         ({"run": "other123"}, "ordered run 'other123'"),
-        ({"disks": []}, "needs 1 disks, and the head named none"),
+        ({"disks": []}, "needs 1 disks, but the head named none"),
         ({"mirror": True}, "needs 2 disks"),
         (
             {"mirror": True, "disks": [{"path": "/dev/sda", "serial": None, "signatures": []}] * 2},
