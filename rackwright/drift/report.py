@@ -18,7 +18,7 @@ from rackwright.result_store import LatestResult
 SCHEMA_VERSION = 1
 STATES = ("in sync", "drifted", "unreachable", "unknown")
 LATEST = LatestResult("drift")
-"""Of the whole cluster, checked by hand."""
+"""Check of the whole cluster, run by hand."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class LastInSync:
         return cls(times)
 
     def updated(self, plan: PlanResult, now: float) -> LastInSync:
-        """With every node that is in sync now, and without times that a wrong clock left in the future."""
+        """Updated with every node that is in sync now; times in the future, from a wrong clock, are dropped."""
         past = {name: at for name, at in self.times.items() if at <= now}
         return LastInSync({**past, **dict.fromkeys(in_sync(plan), now)})
 
@@ -47,7 +47,7 @@ class LastInSync:
 
 
 def remember(plan: PlanResult, now: float) -> str | None:
-    """Keep how many nodes were in each state for `rackwright metrics`; why that cannot be done, or None."""
+    """Store the number of nodes in each state for `rackwright metrics`; the reason if that fails, or None."""
     counts = Counter(state(plan, name) for name in plan.nodes)
     return LATEST.put(
         plan.cluster, {"ended": round(now, 3), "counts": {name: counts[name] for name in STATES}}

@@ -58,8 +58,8 @@ class Journal:
     ) -> None:
         """`deploy`: the deploy, if it is not the site's; `policy`: what resume needs to continue the same way.
 
-        `watch` is given every `step` as well.
         `watch` also receives every `step`.
+        """
         self.run = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
         self._path = state_folder(cluster) / "runs" / f"{self.run}.jsonl"
         self._synced = 0.0

@@ -5,7 +5,7 @@
 
 Hosts are matched to nodes by name, fully qualified name or management address. `rackwright verify`
 runs the same checks faster and knows UNKNOWN; here FAIL and UNKNOWN both fail the test (the
-message says which), WARN is a warning, OUT OF SCOPE a skip. Checks that look at other nodes reach
+message names which), WARN is a warning, OUT OF SCOPE a skip. Checks that look at other nodes reach
 those over rackwright's own connections.
 """
 

@@ -85,7 +85,7 @@ def test_a_part_that_fails_leaves_no_backup(head, clock, monkeypatch, capsys, du
     [
         ("echo '/shared is not mounted'; exit 1", "exited 1: /shared is not mounted"),
         ("mountpoint -q {folder}", "`mountpoint -q {folder}` exited 32"),
-        ("sleep 5", "`sleep 5` did not end within 0.1 s"),
+        ("sleep 5", "`sleep 5` did not finish within 0.1 s"),
         # gone while it was archived
         ("test ! -e {folder}/asked || exit 3; touch {folder}/asked", "exited 3"),
     ],

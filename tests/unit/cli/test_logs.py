@@ -109,7 +109,7 @@ def test_what_is_asked(rackwright, asked, file):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (("--since", "soon"), "soon is not a time."),
+        (("--since", "soon"), "soon is not a valid time."),
         (("--unit", "a b"), "a b is not the name of a unit."),
         (("--priority", "loud"), "loud is not a priority."),
         (("--priority", "8"), "8 is not a priority."),

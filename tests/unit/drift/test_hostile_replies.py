@@ -76,7 +76,7 @@ def test_any_reply_is_judged_ten_thousand_times(reply: str) -> None:
 def test_what_is_refused_is_that_node_s_unknown(reply: str, why: str) -> None:
     found = judge(reply, "d", ("base",))
     assert found.state is State.UNKNOWN
-    assert found.detail[0].startswith(f"its answer was refused: {why}")
+    assert found.detail[0].startswith(f"its answer is invalid: {why}")
 
 
 def test_escapes_do_not_reach_a_chat_or_a_log() -> None:

@@ -186,7 +186,7 @@ def test_a_job_on_some_of_its_nodes(manager):
     shell = Shell()
     read_logs(site(), Question(job="7", nodes="w[2-3]"), shell)
     assert shell.asked[0][1]["nodes"] == ["w2"]
-    with pytest.raises(RackwrightError, match=r"Job 7 has nothing to do with w3\.") as refused:
+    with pytest.raises(RackwrightError, match=r"Job 7 did not run on w3\.") as refused:
         read_logs(site(), Question(job="7", nodes="w3"), shell)
     assert refused.value.hint == "its nodes are head1,w[1-2]"
 
