@@ -65,17 +65,17 @@ def seconds(stamp):
     return when.replace(tzinfo=datetime.timezone.utc).timestamp()
 
 
-def lasting(question, answer):
+def lasting(question, reply):
     """An answer without what changes by itself: a restart or a reboot does not count as drift.
 
     Of a unit's times it keeps what the engine derives from them: whether a file it reads is newer than
     its last start. The size of a folder is ignored: it does not show what is in it.
     """
-    status, out, err = answer
+    status, out, err = reply
     if question["kind"] == "path" and out and out[0].startswith(("directory|", "other|")):
         return status, [out[0].rpartition("|")[0]], err
     if question["kind"] != "unit":
-        return answer
+        return reply
     lines, newest, changed = [], [], 0.0
     for line in out:
         if line.startswith("StateChangeTimestamp="):

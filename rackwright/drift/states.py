@@ -10,6 +10,9 @@ from pathlib import Path
 
 from rackwright.boundary import printable
 
+_OLD_KEY = "told"
+"""Name of `reported` in files written until 0.1."""
+
 _DETAIL_MAX = 1000
 
 

@@ -1,4 +1,4 @@
-"""Which images a node needs, in which order, and what prevents it. Pure functions."""
+"""Which images a node needs, in which order, and what prevents the update. Pure functions."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def refuse_unknown(reports: Sequence[NodeReport]) -> None:
     if silent:
         raise FirmwareError(
             "Nothing was changed: " + "; ".join((one.reason or one.node).rstrip(".") for one in silent) + ".",
-            hint="leave them out of --limit, or see what their BMCs need: `rackwright bmc status FILE`",
+            hint="exclude them from --limit, or check their BMCs: `rackwright bmc status FILE`",
         )
 
 
@@ -82,7 +82,7 @@ def refuse_attributes(reports: Sequence[NodeReport]) -> None:
     for one in reports:
         refused = dict(one.reading.refused) if one.reading is not None else {}
         unknown = {
-            line.what: line.reason or "it is not known"
+            line.what: line.reason or "unknown"
             for line in one.lines
             if line.attribute and line.verdict is Verdict.UNKNOWN
         }
@@ -90,7 +90,7 @@ def refuse_attributes(reports: Sequence[NodeReport]) -> None:
     if wrong:
         raise FirmwareError(
             "Nothing was changed: " + "; ".join(one.rstrip(".") for one in wrong) + ".",
-            hint="correct `bios_attributes` of the SKU; names and values are those of the maker's attribute registry",
+            hint="correct `bios_attributes` of the SKU; use names and values from the vendor's attribute registry",
         )
 
 
@@ -117,7 +117,7 @@ def not_updatable(cluster: Cluster, reports: Iterable[NodeReport]) -> dict[str, 
 
 
 def planned_attributes(cluster: Cluster, reports: Iterable[NodeReport]) -> dict[str, tuple[str, ...]]:
-    """Node in scope to its changes, in words; what others made pending is set with the same boot and named too."""
+    """Node in scope to its changes as text; pending changes of others are set at the same boot and listed too."""
     found: dict[str, tuple[str, ...]] = {}
     for one in reports:
         if not one.lines or one.reading is None:
@@ -127,7 +127,7 @@ def planned_attributes(cluster: Cluster, reports: Iterable[NodeReport]) -> dict[
         if texts:
             pending = one.reading.pending.items()
             texts += [
-                f"{name} -> {value} (not declared, pending already)"
+                f"{name} -> {value} (not declared, already pending)"
                 for name, value in pending
                 if name not in declared
             ]

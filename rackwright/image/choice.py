@@ -1,7 +1,7 @@
 """Which operations of a group's nodes go into their image: accounts, packages, and what packages need first.
 
 All else is left to the first run on the node: what is secret, what differs between nodes, units, and
-whatever is asked of a running kernel.
+operations that query a running kernel.
 """
 
 from __future__ import annotations

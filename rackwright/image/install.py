@@ -1,4 +1,4 @@
-"""Carries out the chosen operations in a tree, and leaves it general and complete."""
+"""Runs the chosen operations in a tree, and leaves it generic and complete."""
 
 from __future__ import annotations
 

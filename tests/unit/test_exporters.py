@@ -166,6 +166,6 @@ def test_a_family_without_the_program(monkeypatch):
         (
             "",
             "debian-13 has no package of snmp_exporter, which head1 is to run.",
-            "leave the role some_exporter out there",
+            "remove the role some_exporter from this node",
         )
     ]

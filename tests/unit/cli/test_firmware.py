@@ -177,7 +177,7 @@ def test_the_first_failure_ends_the_run(site, rackwright):
     found = rackwright("firmware", "update", file, "--limit", "gpu[1-2]", "--confirm", "gpu[1-2]")
     assert found.status == 1
     assert f"gpu1: bios 2.6.6 -> 2.7.1 (bios.exe): failed: {SAID}" in found.err
-    assert "gpu2: not begun: gpu1 failed" in found.err
+    assert "gpu2: not started: gpu1 failed" in found.err
     assert f"0 of 2 nodes are as declared; see: rackwright firmware check {file}" in found.err
     assert second.images == []
 

@@ -58,7 +58,7 @@ def test_any_reply_is_judged_ten_thousand_times(reply: str) -> None:
 @pytest.mark.parametrize(
     ("reply", "why"),
     [
-        ("Infinity", "it holds Infinity, which is not a number of JSON"),
+        ("Infinity", "it contains Infinity, which is not a JSON number"),
         ("[" * 50_000, "it is nested deeper than 32 levels"),
         ("[]", "the answer: Input should be a valid dictionary or instance of _Reply"),
         ("{}", "state: Field required"),

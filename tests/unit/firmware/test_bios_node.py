@@ -58,8 +58,7 @@ def test_a_value_that_a_boot_does_not_bring(machine, bios):
     with pytest.raises(FirmwareError) as refused:
         bios()
     assert refused.value.message == (
-        "The node has booted, and BIOS attributes are not as declared: SriovGlobalEnable is Disabled, "
-        "declared is Enabled."
+        "The node has booted, but BIOS attributes are not as declared: SriovGlobalEnable is Disabled, but Enabled. is declared"
     )
 
 
@@ -168,6 +167,6 @@ def test_the_plan_names_what_others_made_pending(machine):
     assert planned_attributes(cluster, reports) == {
         "worker1": (
             "SriovGlobalEnable Disabled -> Enabled",
-            "BootMode -> Bios (not declared, pending already)",
+            "BootMode -> Bios (not declared, already pending)",
         )
     }

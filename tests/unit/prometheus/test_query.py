@@ -241,7 +241,7 @@ def test_no_password_file(cluster, tmp_path):
 @pytest.mark.parametrize(
     ("line", "error"),
     [
-        ("sudo: nothing", "head1: the answers of Prometheus are refused: it is not JSON: .*"),
+        ("sudo: nothing", "head1: the answers of Prometheus are refused: it is not valid JSON: .*"),
         ('{"n": "x"}', "head1: the answers of Prometheus are refused: n: .*"),
         ('{"n": 0, "series": [[{"a": 1}, []]]}', "head1: the answers of Prometheus are refused: series.*"),
         ('{"n": 0, "more": 1}', "head1: the answers of Prometheus are refused: more: .*"),

@@ -230,5 +230,5 @@ def test_garbage_in_the_middle_of_an_apply_is_that_node_s_own_failure(tmp_path: 
     assert (outcome.ok, outcome.unreachable) == (False, False)
     assert (
         outcome.error
-        == "Write 0: its answer was refused: it is not JSON: Expecting ',' delimiter: line 1 column 4 (char 3)"
+        == "Write 0: its answer was refused: it is not valid JSON: Expecting ',' delimiter: line 1 column 4 (char 3)"
     )

@@ -196,7 +196,7 @@ def test_a_unit_that_does_not_serve_is_an_error(cluster, head):
         ({"content": {"database": b"x"}}, "lacks parts that head1 declares: queue"),
         (
             {"content": {**CONTENT, "state": tar(("job_state.old", b""), kind=tarfile.LNKTYPE)}},
-            r"state\.gz\.age cannot be unpacked: the archive's job_state.old is neither a file nor a folder",
+            r"Cannot unpack state\.gz\.age: the archive's job_state.old is neither a file nor a folder",
         ),
         ({"content": {**CONTENT, "state": b"queue"}}, r"state\.gz\.age cannot be unpacked: "),
         ({"content": {**CONTENT, "state": QUEUE[:700]}}, r"state\.gz\.age cannot be unpacked: "),

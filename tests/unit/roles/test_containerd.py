@@ -56,8 +56,7 @@ def test_where_it_cannot_come_from():
         (
             "source",
             (
-                "gpu1 would get containerd from docker and docker from distribution; their containerd packages "
-                "exclude each other."
+                "gpu1 would get containerd from docker and docker from distribution; their containerd packages conflict."
             ),
             "give containerd and docker the same source",
         )

@@ -126,7 +126,11 @@ def test_without_a_lock_its_version_is_not_known():
     unset = DcgmExporterOptions()
     there = site({**ROLES, "dcgm_exporter": unset})
     assert list(unset.lock_problems(there)) == [
-        ("", "The role dcgm_exporter installs locked versions, but the file has no section gpu_stack.", None)
+        (
+            "",
+            "The role dcgm_exporter installs locked versions, but the cluster file has no section gpu_stack.",
+            None,
+        )
     ]
     assert list(unset.lock_problems(lab())) == []
 

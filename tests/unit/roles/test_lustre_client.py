@@ -133,7 +133,7 @@ def test_refused():
         (
             "",
             "gpu1 cannot mount scratch: a container neither mounts nor serves network filesystems.",
-            "leave it out of `storage.scratch.nodes`",
+            "remove it from `storage.scratch.nodes`",
         )
     ]
     nowhere = PLAIN.model_copy(
@@ -145,7 +145,7 @@ def test_refused():
     )
     assert [one[1] for one in problems(nowhere)] == ["There is no network nowhere."]
     unused = mounting_site({"lustre_client": PLAIN})
-    assert [one[1] for one in PLAIN.warnings(unused)] == ["No node mounts a filesystem of the kind lustre."]
+    assert [one[1] for one in PLAIN.warnings(unused)] == ["No node mounts a lustre filesystem."]
 
 
 def test_one_lnet_network_is_on_one_network():

@@ -197,8 +197,8 @@ def test_containerds_check(there):
     ("content", "message"),
     [
         (None, "The certificate ca.pem cannot be read: no such file or directory."),
-        ("hello", "ca.pem is not a file of certificates alone."),
-        (PEM + "-----BEGIN PRIVATE KEY-----\n", "ca.pem is not a file of certificates alone."),
+        ("hello", "ca.pem must contain only certificates."),
+        (PEM + "-----BEGIN PRIVATE KEY-----\n", "ca.pem must contain only certificates."),
         ("\xff", "The certificate ca.pem cannot be read: it is not text."),
         (PEM, None),
     ],

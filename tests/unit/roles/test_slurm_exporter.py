@@ -248,7 +248,7 @@ ASK = f"sh -c 'cat /proc/uptime && head -c 4096 {texts.SNAPSHOT} 2>/dev/null | h
         (
             "# rackwright-slurm-metrics x\n",
             "UNKNOWN",
-            f"{texts.SNAPSHOT} cannot be read: it is not JSON: Expecting value: line 1 column 1 (char 0)",
+            f"{texts.SNAPSHOT} cannot be read: it is not valid JSON: Expecting value: line 1 column 1 (char 0)",
         ),
     ],
 )

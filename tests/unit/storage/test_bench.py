@@ -148,7 +148,7 @@ def test_a_hang_in_mid_run_ends_the_bench_of_that_filesystem():
     head.alone["w1"] = line({"write": {"hung": True}})
     report = bench(cluster_of(filesystem(purpose="checkpoint")), shell=head)
     found = texts(report, Status.UNKNOWN)
-    assert found[0] == "w1 alone: write: did not end within 900 s: the filesystem hangs, or is far too slow"
+    assert found[0] == "w1 alone: write: not finished within 900 s: the filesystem hangs, or is far too slow"
     rest = "not run: the filesystem did not answer in time before"
     assert found[1:] == [f"w2 alone: {rest}", f"w3 alone: {rest}", f"together: {rest}", f"checkpoint: {rest}"]
     assert len(head.jobs) == 1
