@@ -36,7 +36,7 @@ def write_report(report: AcceptReport, folder: Path, *, metrics: str | None = No
         document.write_text(json.dumps(report.to_json(), indent=2) + "\n", encoding="utf-8")
         page.write_text(html(report, metrics), encoding="utf-8")
     except OSError as error:
-        raise RackwrightError(f"The report cannot be written to {folder}: {error.strerror}.") from error
+        raise RackwrightError(f"Cannot write the report to {folder}: {error.strerror}.") from error
     return document, page
 
 
@@ -87,6 +87,6 @@ def _passes(results: Sequence[CheckResult]) -> list[Line]:
     lines = []
     for (role, check), same in checks.items():
         evidences = {result.evidence for result in same}
-        evidence = evidences.pop() if len(evidences) == 1 else "differs from node to node, see report.json"
+        evidence = evidences.pop() if len(evidences) == 1 else "differs between nodes, see report.json"
         lines.append(Line(role, check, fold(result.node for result in same), Status.PASS, evidence))
     return lines

@@ -131,7 +131,7 @@ def _entry(line: str) -> LogEntry | None:
 
 
 def _severity(message: str) -> Condition:
-    """Severity from the words of the event; IPMI has no such field."""
+    """Severity from the words of the event; IPMI has no severity field."""
     if _WARNING.search(message) and not re.search(r"uncorrectable|non-recoverable", message, re.IGNORECASE):
         return Condition.WARNING
     return Condition.CRITICAL if _CRITICAL.search(message) else Condition.UNKNOWN

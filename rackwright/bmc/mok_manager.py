@@ -54,7 +54,7 @@ class NotEnrolled(BmcError):  # noqa: N818
 
 
 @dataclass(frozen=True)
-class Pace:
+class Timing:
     """Wait limits in seconds."""
 
     step: float = 60.0
@@ -71,7 +71,7 @@ class MokManager:
 
     node: str
     channel: Channel
-    pace: Pace = field(default_factory=Pace)
+    timing: Timing = field(default_factory=Timing)
     stopped: Callable[[], bool] = lambda: False
     """Whether to stop waiting."""
     notice: Callable[[str], None] = lambda text: None
@@ -84,8 +84,8 @@ class MokManager:
 
     def forget(self) -> None:
         """Discard old output: a BMC may replay the last boot's text to a new session."""
-        deadline = self.clock() + self.pace.step
-        while self.channel.read(self.pace.quiet) and self.clock() < deadline:
+        deadline = self.clock() + self.timing.step
+        while self.channel.read(self.timing.quiet) and self.clock() < deadline:
             pass
 
     def enrol(self, sha1: bytes, password: Secret, appears: float) -> None:
@@ -193,14 +193,14 @@ class MokManager:
     def _type(self, password: Secret) -> None:
         for character in password.reveal():
             self.channel.write(character.encode())
-            self.sleep(self.pace.between)
+            self.sleep(self.timing.between)
         self.channel.write(_ENTER)
 
     def _await(self, what: str, there: Callable[[], bool], seconds: float | None = None) -> None:
         """Wait until the console has drawn it; type nothing in the meantime."""
-        deadline = self.clock() + (self.pace.step if seconds is None else seconds)
+        deadline = self.clock() + (self.timing.step if seconds is None else seconds)
         while True:
-            if data := self.channel.read(self.pace.quiet):
+            if data := self.channel.read(self.timing.quiet):
                 self._screen.feed(data)
             elif refusal := next((one for one in _REFUSALS if one in self._texts()), None):
                 raise NotEnrolled(f"MokManager of {self.node} reports: {refusal}.", hint=_RESET)

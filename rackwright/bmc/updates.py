@@ -29,7 +29,7 @@ class TaskState(StrEnum):
     DONE = "done"
     FAILED = "failed"
     NOT_KNOWN = "not known"
-    """The BMC creates no task for it, or lost it, e.g. by restarting: only versions can tell the result."""
+    """The BMC creates no task for it, or lost it, e.g. by restarting: only the versions show the result."""
 
 
 @dataclass(frozen=True, slots=True)

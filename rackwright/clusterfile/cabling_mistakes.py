@@ -84,7 +84,7 @@ def check_switches(
     names: Collection[str],
     nodes: Collection[str],
 ) -> None:
-    """Report switches without cables, with a node's name, or that discovery could not tell from another."""
+    """Report switches without cables, with a node's name, or that discovery could confuse with another."""
     for name in declared:
         if name not in names:
             hint = suggest(name, names, what="switches")

@@ -46,7 +46,7 @@ def place_nodes(report: Report, groups: list[Group], networks: Mapping[str, Netw
 
 
 def _check_units(report: Report, groups: list[Group], placed: Mapping[str, Location]) -> None:
-    """Report a switch whose name equals that of a set of other switches: the two could not be told apart."""
+    """Report a switch whose name equals that of a set of other switches: the two would be ambiguous."""
     single = {name for location in placed.values() for name in location.switches}
     for group in groups:
         units = {placed[name].switches for name in group.names}

@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from rackwright.errors import FirmwareError
-from rackwright.firmware.plan import Step
+from rackwright.firmware.plan import UpdateStep
 from rackwright.install.authority import credentials
 from rackwright.install.desk import Desk
 from rackwright.install.server import Server
@@ -52,7 +52,7 @@ def served(cluster: Cluster, needed: bool) -> Iterator[Images | None]:
         server.close()
 
 
-def check_files(steps: Iterable[Step]) -> None:
+def check_files(steps: Iterable[UpdateStep]) -> None:
     """FirmwareError where a file is not the declared one."""
     for file, declared in {step.image: step.sha256 for step in steps}.items():
         if isinstance(file, str):

@@ -13,7 +13,7 @@ from rackwright.model.firmware import Baseline, Release
 
 
 @dataclass(frozen=True)
-class Step:
+class UpdateStep:
     """One image, and what it is to bring to its declared version."""
 
     image: str | Path
@@ -36,7 +36,7 @@ class Step:
         return f"{what} ({self.name})"
 
 
-def steps(baseline: Baseline, lines: Iterable[Line]) -> tuple[Step, ...]:
+def steps(baseline: Baseline, lines: Iterable[Line]) -> tuple[UpdateStep, ...]:
     """The images that are needed: first the BMC's, then the BIOS', then others; an image of several parts once."""
     differing: dict[str, list[Line]] = {}
     for line in lines:
@@ -47,7 +47,7 @@ def steps(baseline: Baseline, lines: Iterable[Line]) -> tuple[Step, ...]:
         image = release.file or release.url
         if image is not None and name in differing:
             found.setdefault(image, (release, []))[1].extend(differing[name])
-    return tuple(Step(image, release.sha256, tuple(of)) for image, (release, of) in found.items())
+    return tuple(UpdateStep(image, release.sha256, tuple(of)) for image, (release, of) in found.items())
 
 
 def without_image(baseline: Baseline, lines: Iterable[Line]) -> tuple[Line, ...]:
@@ -99,7 +99,7 @@ def baseline_of(cluster: Cluster, node: str) -> Baseline:
     return cluster.firmware[cluster.by_name[node].sku.name]
 
 
-def planned_updates(cluster: Cluster, reports: Iterable[NodeReport]) -> dict[str, tuple[Step, ...]]:
+def planned_updates(cluster: Cluster, reports: Iterable[NodeReport]) -> dict[str, tuple[UpdateStep, ...]]:
     """Node in scope to the images that it needs."""
     return {one.node: steps(baseline_of(cluster, one.node), one.lines) for one in reports if one.lines}
 

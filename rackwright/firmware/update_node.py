@@ -13,7 +13,7 @@ from rackwright.bmc.updates import TaskState, UpdateTask, UpdateWay
 from rackwright.errors import BmcError, FirmwareError
 from rackwright.firmware.asking import Asking
 from rackwright.firmware.compare import Line, Verdict, judge
-from rackwright.firmware.plan import Step, steps
+from rackwright.firmware.plan import UpdateStep, steps
 from rackwright.firmware.reading import read
 from rackwright.model.firmware import Baseline
 
@@ -48,7 +48,7 @@ class UpdateNode:
             self._boot_and_settle()
         return self._read_back(touched)
 
-    def _steps(self) -> tuple[Step, ...]:
+    def _steps(self) -> tuple[UpdateStep, ...]:
         return steps(self.baseline, self._lines())
 
     def _lines(self) -> tuple[Line, ...]:
@@ -60,7 +60,7 @@ class UpdateNode:
             self.notice(f"waiting for a task in progress: {task.name}")
             self._follow(task.name, "a task in progress", must_succeed=False)
 
-    def _apply(self, step: Step) -> None:
+    def _apply(self, step: UpdateStep) -> None:
         self.notice(f"update: {step}")
         name = self._begin(step)
         state = self._follow(name, str(step))
@@ -73,7 +73,7 @@ class UpdateNode:
             why = "its BMC reports neither a task nor its end" if unclear else "its task succeeded"
             raise FirmwareError(f"{step}: {why}, but the version has not changed.", hint=_AGAIN)
 
-    def _begin(self, step: Step) -> str | None:
+    def _begin(self, step: UpdateStep) -> str | None:
         image = self._source(step.image)
 
         def begin() -> str | None:
@@ -148,7 +148,7 @@ class UpdateNode:
                 self.asking.pause()
         self.asking.until(lambda: not self._steps(), self.asking.tempo.settle)
 
-    def _is_there(self, step: Step) -> bool:
+    def _is_there(self, step: UpdateStep) -> bool:
         wanted = {line.what for line in step.lines}
         return all(line.verdict is Verdict.AS_DECLARED for line in self._lines() if line.what in wanted)
 

@@ -16,7 +16,7 @@ from rackwright.engine.reports import Reports
 from rackwright.engine.session import SITE
 from rackwright.errors import ImageError, RunFailed
 from rackwright.image import manifest, oci, root, sbom
-from rackwright.image.choice import Choice, Step, choose, evaluated
+from rackwright.image.choice import BuildStep, Choice, choose, evaluated
 from rackwright.image.folder import discard, locked
 from rackwright.image.install import install
 from rackwright.image.manifest import Manifest
@@ -87,7 +87,7 @@ def order(cluster: Cluster, nodes: Sequence[Node], format: Format, size_gib: int
             raise RunFailed(f"{plan.node} cannot be evaluated: {plan.error}")
     choice = choose([plan.operations for plan in plans])
     if format == "root" and (packages := root.layout_packages(nodes)):
-        step = Step("install", "Install what the disks' layout needs", (root.layout_command(packages),))
+        step = BuildStep("install", "Install what the disks' layout needs", (root.layout_command(packages),))
         choice = replace(choice, steps=(step, *choice.steps))
     return Order(cluster, tuple(nodes), compared, choice, format, size_gib)
 

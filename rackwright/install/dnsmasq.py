@@ -103,8 +103,8 @@ class Dnsmasq:
                 self._process.kill()
 
     def _ended(self, code: int) -> InstallError:
-        said = " ".join(self.log.read_text(errors="replace").strip().splitlines()[-3:])
-        return InstallError(f"dnsmasq exited with code {code}: {said}", hint=f"see {self.log}")
+        output = " ".join(self.log.read_text(errors="replace").strip().splitlines()[-3:])
+        return InstallError(f"dnsmasq exited with code {code}: {output}", hint=f"see {self.log}")
 
 
 def require_dnsmasq(ways: Iterable[BootWay]) -> None:

@@ -71,7 +71,7 @@ class Listener(http.server.ThreadingHTTPServer):
         connection.settimeout(_IDLE_SECONDS)
         if self._context is None:
             return connection, address
-        # the handshake runs in the connection's thread, so a stalled one blocks nobody else
+        # the handshake runs in the connection's thread, so a stalled one blocks no other
         return self._context.wrap_socket(connection, server_side=True, do_handshake_on_connect=False), address
 
     def process_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401

@@ -186,7 +186,7 @@ class Machine:
             self._seen_at_work = self._seen_at_work or record.state in ON_THE_MACHINE
             power = self._power(record.state)
             was_on = was_on or power is Power.ON
-            if power is not Power.UNKNOWN:  # no answer from the BMC is no information about the power
+            if power is not Power.UNKNOWN:  # without an answer from the BMC, the power is unknown
                 off_since = max(off_since or time.monotonic(), self.heard()) if power is Power.OFF else None
             off_for = time.monotonic() - off_since if off_since is not None else None
             if self._ended(record, off_for, was_on, time.monotonic() - begun):

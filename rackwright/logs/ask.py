@@ -36,7 +36,7 @@ CLOCKS_DIFFER_SECONDS = 60
 
 
 @dataclass(frozen=True)
-class Question:
+class LogQuery:
     """A query. Times are seconds since the epoch."""
 
     since: float | None = None
@@ -69,7 +69,7 @@ def store_of(cluster: Cluster) -> LogStore:
 
 
 def read_logs(
-    cluster: Cluster, question: Question, shell: RootShell, trace: JobTrace | None = None
+    cluster: Cluster, question: LogQuery, shell: RootShell, trace: JobTrace | None = None
 ) -> LogsReport:
     """The newest matching lines, oldest first. `trace`: the job's, if already known.
 
@@ -115,7 +115,7 @@ def _declared(lines: Sequence[Line], nodes: Sequence[Node]) -> list[Line]:
 
 
 def trace_of(cluster: Cluster, job: str, shell: RootShell) -> JobTrace:
-    """Where a job logs; RackwrightError if the workload manager cannot tell."""
+    """Where a job logs; RackwrightError if the workload manager does not know it."""
     manager = manager_of(cluster, shell)
     if manager is None:
         raise RackwrightError(
@@ -141,7 +141,7 @@ def _nodes(cluster: Cluster, nodeset: str | None, trace: JobTrace | None) -> tup
     return nodes
 
 
-def _times(question: Question, trace: JobTrace | None, now: float) -> tuple[float, float]:
+def _times(question: LogQuery, trace: JobTrace | None, now: float) -> tuple[float, float]:
     since, until = question.since, question.until
     if trace is not None:
         since = trace.submitted - JOB_BEFORE_SECONDS if since is None else since

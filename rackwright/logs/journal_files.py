@@ -173,7 +173,7 @@ class Journalctl:
         self.too_long = 0
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """Entries; from damaged files whatever is readable, with some duplicates."""
+        """Entries; from damaged files all that is readable, with some duplicates."""
         together = Run(self._paths, self._options + self._matches)
         try:
             yield from together

@@ -16,7 +16,7 @@ def default_networks(networks: Mapping[str, Network], node: Node) -> tuple[Netwo
     """The networks whose gateway is the node's default route; empty if none is declared.
 
     External networks on nodes with an address there, else the management network: fabric and
-    storage networks route only to subnets of their own kind, never outside.
+    storage networks route only to subnets of the same kind, never outside.
     """
     own = [networks[entry.network] for entry in node.addresses if entry.rail == 0]
     for purpose in _IN_ORDER:

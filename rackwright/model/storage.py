@@ -201,7 +201,7 @@ class ServesFilesystems:
 
     serves_kinds: ClassVar[frozenset[FilesystemKind]]
     exports_file: ClassVar[str | None] = None
-    """The file in /etc/exports.d that the role writes; None: no such file is written."""
+    """The file in /etc/exports.d that the role writes; None: none is written."""
 
     def roots(self, filesystem: Filesystem) -> tuple[str, ...]:
         """Nodes whose root is not squashed on a filesystem of this role: all, unless the role squashes."""

@@ -95,7 +95,7 @@ class StorageBench(Frozen):
     )
     checkpoint: CheckpointBench | None = Field(
         default=None,
-        description="The checkpoint stage. None: default settings if the purpose is checkpoint, else no such stage.",
+        description="The checkpoint stage. None: default settings if the purpose is checkpoint, else none.",
     )
 
     @model_validator(mode="after")

@@ -46,9 +46,9 @@ def was_dropped(error: BaseException, transport: paramiko.Transport | None) -> b
     )
 
 
-def dropped(label: str, said: str) -> Dropped:
+def dropped(label: str, output: str) -> Dropped:
     """The error, with the line that the peer sent instead of a banner."""
-    wrote = f", and wrote {said!r}" if said else ""
+    wrote = f", and wrote {output!r}" if output else ""
     return Dropped(
         f"The SSH session with {label} could not be opened: the server closes every connection before login{wrote}.",
         hint="is sshd running, and below its connection limit (MaxStartups)?",

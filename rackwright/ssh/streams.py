@@ -60,9 +60,9 @@ def collect(client: paramiko.SSHClient, command: str, into: BinaryIO, *, sudo: b
                     raise EOFError(f"more than {limit} bytes of output")
                 into.write(rest)
                 rest = channel.recv(_CHUNK)
-            said = channel.recv_stderr(_SAID_MAX).decode(errors="replace")
+            reply = channel.recv_stderr(_SAID_MAX).decode(errors="replace")
             if (status := channel.recv_exit_status()) != 0:
-                raise EOFError(f"it exited {status}: {last_line('', said)}")
+                raise EOFError(f"it exited {status}: {last_line('', reply)}")
     except (paramiko.SSHException, OSError, EOFError) as error:
         raise _lost(client, error) from error
 
@@ -112,8 +112,8 @@ def _past_greeting(channel: paramiko.Channel) -> bytes:
     while mark not in read:
         more = channel.recv(_CHUNK)
         if not more or len(read) > _GREETING_MAX:
-            said = channel.recv_stderr(_SAID_MAX).decode(errors="replace")
-            raise EOFError(f"the command did not start: {last_line('', said)}")
+            reply = channel.recv_stderr(_SAID_MAX).decode(errors="replace")
+            raise EOFError(f"the command did not start: {last_line('', reply)}")
         read += more
     return read.partition(mark)[2] or channel.recv(_CHUNK)
 

@@ -136,10 +136,10 @@ class Head:
     def _require(response: http.client.HTTPResponse, wanted: tuple[int, ...], path: str) -> None:
         if response.status in wanted:
             return
-        said = response.read(2000).decode(errors="replace").strip()
+        output = response.read(2000).decode(errors="replace").strip()
         if response.status >= 500 or response.status == 429:
-            raise _Busy(f"{path}: {response.status} {said}")
-        raise Refused(f"{path}: the head answered {response.status} {said}")
+            raise _Busy(f"{path}: {response.status} {output}")
+        raise Refused(f"{path}: the head answered {response.status} {output}")
 
 
 def _require_range(text: str, position: int, size: int) -> None:

@@ -48,8 +48,8 @@ def run(
     except OSError as error:
         raise AgentError(f"cannot run {argv[0]}: {error.strerror}") from None
     if check and done.returncode != 0:
-        said = (done.stderr.strip() or done.stdout.strip())[-_SHOWN:]
-        raise AgentError(f"{shlex.join(argv)} failed with exit code {done.returncode}: {said}")
+        reply = (done.stderr.strip() or done.stdout.strip())[-_SHOWN:]
+        raise AgentError(f"{shlex.join(argv)} failed with exit code {done.returncode}: {reply}")
     return done.stdout
 
 

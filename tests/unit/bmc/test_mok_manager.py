@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rackwright.bmc.mok_manager import MokManager, NotEnrolled, Pace, UnknownScreen
+from rackwright.bmc.mok_manager import MokManager, NotEnrolled, Timing, UnknownScreen
 from rackwright.errors import BmcError
 from rackwright.secrets.secret import Secret
 from tests.unit.bmc.mok_machine import SHA1, Machine
@@ -25,7 +25,7 @@ class Clock:
 
 def enrol(machine, *, sha1=SHA1, appears=30, stopped=lambda: False):
     manager = MokManager(
-        "gpu1", machine, Pace(step=20), stopped=stopped, clock=Clock(), sleep=lambda seconds: None
+        "gpu1", machine, Timing(step=20), stopped=stopped, clock=Clock(), sleep=lambda seconds: None
     )
     manager.enrol(sha1, PASSWORD, appears)
 

@@ -101,7 +101,7 @@ def test_faults_that_do_not_exist_are_refused_with_those_that_do(kind):
 
 
 def test_a_node_without_gpus_has_none_that_break():
-    with pytest.raises(LabError, match="node w1 has no GPUs that could break"):
+    with pytest.raises(LabError, match="node w1 has no GPUs to break"):
         gpu_node.check(spec(gpus=None), "lost")
 
 

@@ -262,7 +262,7 @@ def test_an_array_is_not_reshaped(made):
 def test_an_array_gets_no_more_disks_than_it_is_made_for(made):
     made.has(A, B, C, arrays=(running(MEMBERS),))
     three = (*SELECTED, Selector("c", serial="C"))
-    message = "scratch (/dev/md127) is made for 2 disks, and 3 are declared: it is not reshaped"
+    message = "scratch (/dev/md127) has 2 disks, but 3 are declared: it is not reshaped"
     with pytest.raises(OperationError, match=re.escape(message)):
         made.array(disks=three)
     assert made.changes == []
@@ -308,10 +308,7 @@ def test_a_stripe_that_was_left_inactive_without_its_drive_is_stopped_by_hand(ma
     label = Signature("nvme0n1", "linux_raid_member", "0x1000", "u", "n1:scratch")
     inactive = Array("md127", {"array_state": "inactive"}, {"nvme0n1": "spare"}, "scratch")
     made.has(replace(A, signatures=(label,)), B, arrays=(inactive,))
-    message = (
-        "the stripe scratch (/dev/md127) is inactive: with its drive its data is lost; "
-        "`mdadm --stop /dev/md127`, and apply again: it is made anew of its declared drives"
-    )
+    message = "the stripe scratch (/dev/md127) is inactive: the data of the lost drive cannot be recovered; run `mdadm --stop /dev/md127`, and apply again: it is recreated from its declared drives"
     with pytest.raises(OperationError, match=re.escape(message)):
         made.array(level="0")
     made.has(replace(A, signatures=(label,)), replace(B, signatures=(label,)), arrays=(inactive,))

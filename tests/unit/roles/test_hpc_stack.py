@@ -108,7 +108,7 @@ def test_lock_problems(tmp_path):
     ]
     bare.lock_path.unlink()
     assert [message for _, message, _ in WHOLE.lock_problems(bare)] == [
-        f"The lock file {bare does not exist.lock_path}."
+        f"The lock file {bare.lock_path} does not exist."
     ]
     unlocked = cpu_site(HpcStackOptions(nccl=True))
     assert [message for _, message, _ in HpcStackOptions(nccl=True).lock_problems(unlocked)] == [

@@ -172,7 +172,7 @@ def test_what_is_planned():
     (build,) = commands(plan, "Build Lustre's modules")
     assert "for conf in /usr/src/lustre-client-modules-2.15.8*; do" in build
     assert f"for kernel in {KERNEL}; do" in build
-    (there,) = commands(plan, "See that the module lustre is there")
+    (there,) = commands(plan, "Check that the module lustre exists")
     assert f"depmod {KERNEL}; " in there
     assert "Signed-By: /etc/apt/keyrings/rackwright-lustre.asc" in (
         content(plan, "/etc/apt/sources.list.d/rackwright-lustre.sources") or ""

@@ -370,7 +370,7 @@ def test_another_disk_declared_by_then_is_not_written(site, monkeypatch):
     outcome = site.run()["worker1"]
     assert outcome.state is State.FAILED
     assert "DISK-7" not in "".join(str(one.files) for one in site.machine.installers)
-    assert "approved for worker1 were DISK-1, but DISK-7" in outcome is declared.reason
+    assert "approved for worker1 were DISK-1, but DISK-7 is declared" in outcome.reason
 
 
 def test_no_installer_declared_by_then(site, monkeypatch):
