@@ -132,7 +132,7 @@ def test_an_installed_machine_is_erased_only_by_its_serials_and_survives_cuts(
     held = site.wait_for("worker3", _is(State.HELD))
     assert held.was_ready
     assert list(held.held) == ["worker3-root"]
-    assert "another install may be running" in site.install("worker3", *typed, expect=1).err
+    assert "is another install running?" in site.install("worker3", *typed, expect=1).err
     refused = site.cli("install", str(site.file), "--erase", "worker3=worker3-data0", expect=1)
     assert "does not wait for a confirmation of disk worker3-data0" in refused.err
     site.cli("install", str(site.file), "--erase", "worker3=worker3-root")

@@ -18,7 +18,7 @@ SYSTEMS = "/redfish/v1/Systems"
 SYSTEM = "/redfish/v1/Systems/System.Embedded.1"
 RESET = f"{SYSTEM}/Actions/ComputerSystem.Reset"
 HINT_ROLE = "give root the role Administrator on the BMC; some functions need a vendor license, and a new BMC may require a password change first"
-HINT_RESET = "reset the BMC itself, e.g. by its web page"
+HINT_RESET = "reset the BMC itself, e.g. in its web interface"
 
 
 def _error(act, kind: type[BmcError] = BmcError) -> BmcError:

@@ -62,7 +62,7 @@ def test_a_given_ca_needs_its_own_key():
     key = new_key()
     certificate = self_signed(key)
     assert given_key(key_pem(key), certificate) is not None
-    with pytest.raises(SecretsError, match="is not the key of its certificate"):
+    with pytest.raises(SecretsError, match="does not match its certificate"):
         given_key(key_pem(new_key()), certificate)
     with pytest.raises(SecretsError, match="not an ECDSA or RSA key in PEM"):
         given_key("nothing", certificate)

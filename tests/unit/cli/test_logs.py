@@ -161,4 +161,4 @@ def test_errors_have_a_hint(rackwright, asked, file):
 def test_a_file_without_the_role_says_so(rackwright, file):
     result = rackwright("logs", file)
     assert result.status == 1
-    assert "declares no central place for logs" in result.err
+    assert "declares no central log store" in result.err

@@ -76,7 +76,7 @@ def test_commands_need_a_store(file, rackwright, tmp_path):
         ("add-recipient", str(Identity.generate().to_public()), file),
     ):
         result = rackwright("secrets", *arguments)
-        assert (result.status, "There are no secrets of cluster" in result.err) == (1, True), arguments
+        assert (result.status, "has no secrets yet" in result.err) == (1, True), arguments
 
 
 def test_put_reads_standard_input(file, values, monkeypatch):

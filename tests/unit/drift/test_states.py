@@ -167,7 +167,7 @@ def test_a_credential_is_not_taken_from_the_command_line_nor_repeated(url: str, 
     path = tmp_path / "urls"
     path.write_text(f"{url}\n")
     path.chmod(0o644)
-    with pytest.raises(RackwrightError, match="can be read by other users"):
+    with pytest.raises(RackwrightError, match="Other users can read"):
         read_urls([f"@{path}"])
 
 

@@ -130,7 +130,7 @@ def changed(**options):
 
 
 def test_a_rack_without_a_webhook_is_refused():
-    with pytest.raises(RackwrightError, match="no Alertmanager that a drill can listen to"):
+    with pytest.raises(RackwrightError, match="no Alertmanager with a webhook for drills"):
         webhook_of(changed(alertmanager={"drill_port": None}))
 
 

@@ -83,7 +83,7 @@ def test_a_worker_on_which_a_job_runs_is_not_rebooted(made):
 def test_a_node_that_does_not_say_which_boot_it_is_in_is_not_rebooted(made):
     boots, _ = made(Shell(worker1="\x1b[2Jhello\n", head1=ConnectionFailed("Cannot connect to head1.")))
     before = boots.before(["worker1", "head1"])
-    assert before["worker1"].never == r"it does not say which boot it is in: \x1b[2Jhello"
+    assert before["worker1"].never == r"it does not report its boot id: \x1b[2Jhello"
     assert before["head1"].never == "Cannot connect to head1"
 
 
@@ -108,7 +108,7 @@ def test_a_new_boot_that_ends_is_a_reboot(made, state):
         (["", f"{NEW}\n", "maintenance\n"], "its boot ended in the state maintenance", False),
         (
             ["", f"{NEW}\n", "starting\n"],
-            "it has a new boot, which did not end within 0.5 s: systemd reports starting",
+            "it has a new boot, which did not finish within 0.5 s: systemd reports starting",
             False,
         ),
         (["", "nonsense\n"], "it did not reboot within 0.5 s: it still answers from the same boot", False),

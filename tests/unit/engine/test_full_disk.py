@@ -225,4 +225,4 @@ def test_a_worker_starts_although_its_log_cannot(state, monkeypatch):
     worker = Workers("test", {}).start({"worker1": "class"})
     assert started == [os.devnull]
     worker.process.poll = lambda: 1
-    assert "the log cannot be read" in worker.why_it_ended()
+    assert "cannot read the log" in worker.why_it_ended()

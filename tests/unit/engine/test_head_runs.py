@@ -169,7 +169,7 @@ def test_a_deploy_that_a_head_invents_is_not_run(machine, resumed):
 
 @pytest.mark.parametrize("run", ["../../etc/passwd", "20261123T074215Z-0a1b2c; rm -rf /", "", "x"])
 def test_only_names_of_runs_are_asked_for(machine, run):
-    with pytest.raises(RackwrightError, match="is not the name of a run"):
+    with pytest.raises(RackwrightError, match="is not a valid run name"):
         run_of_others(CLUSTER, run)
 
 

@@ -33,8 +33,8 @@ def test_the_recorded_machine():
 @pytest.mark.parametrize(
     ("lines", "why"),
     [
-        ([], "did not list its block devices to the end"),
-        (RECORDED[:-1], "did not list its block devices to the end"),
+        ([], "list of block devices is incomplete"),
+        (RECORDED[:-1], "list of block devices is incomplete"),
         (["begin", "lsblk {}", "end"], "lacks 'blockdevices'"),
         (["begin", 'lsblk {"blockdevices": []}', "disk sda", "end"], "does not list sda"),
         (["begin", "lsblk rubbish", "end"], "not JSON"),
@@ -51,7 +51,7 @@ def test_unreadable_content_is_not_no_content():
     lines = ["unreadable" if line.startswith("digest") else line for line in lines]
     disk = chosen(parse(lines), Selector("a", serial="store1-data0"))
     assert disk.signatures is None
-    with pytest.raises(NotChosen, match="cannot be read; it is not touched"):
+    with pytest.raises(NotChosen, match="are unreadable; it was not changed"):
         usable(disk)
 
 
@@ -98,7 +98,7 @@ def test_nothing_is_chosen_from_an_incomplete_answer():
 @pytest.mark.parametrize(
     ("disk", "why"),
     [
-        (replace(BLANK, uses=("nvme0n1 is mounted on /data",)), "is in use, and is never erased"),
+        (replace(BLANK, uses=("nvme0n1 is mounted on /data",)), "is in use and is never erased"),
         (replace(BLANK, read_only=True), "is read-only"),
         (replace(BLANK, digest=None), "cannot be read"),
     ],

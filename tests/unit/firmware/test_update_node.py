@@ -151,7 +151,7 @@ def test_a_bmc_that_does_not_come_back(machine, update):
 
 
 def test_a_bmc_whose_version_stays(machine, update):
-    with pytest.raises(FirmwareError, match="its task succeeded, and the version has not changed"):
+    with pytest.raises(FirmwareError, match="its task succeeded, but the version has not changed"):
         update(baseline(**BMC))
     assert machine.boots == 0
 
@@ -163,7 +163,7 @@ def test_a_change_is_never_sent_twice(machine, update):
         return True
 
     machine.bmc.fault(SIMPLE, cut, "POST")
-    with pytest.raises(FirmwareError, match="it may have begun bios"):
+    with pytest.raises(FirmwareError, match="it may have started bios"):
         update()
     assert len([path for _, path, _ in machine.bmc.changes() if path == SIMPLE]) == 1
 
@@ -261,7 +261,7 @@ def _tolerant(loads, sent):
 def test_a_bmc_that_fetches_needs_a_server(machine, update, tmp_path):
     declared = baseline(bios=Release(version="2.7.1", file=image(tmp_path), sha256="0" * 64))
     with pytest.raises(
-        FirmwareError, match=r"has to fetch bios 1\.exe, and no server for it is declared"
+        FirmwareError, match=r"must download bios 1\.exe, but no server for it is declared"
     ) as refused:
         update(declared)
     assert "boot_network" in refused.value.hint
@@ -270,9 +270,9 @@ def test_a_bmc_that_fetches_needs_a_server(machine, update, tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"Actions": {}}, "takes no images: its update service is missing or disabled"),
-        ({"ServiceEnabled": False}, "takes no images: its update service is missing or disabled"),
-        ({"Actions": {}, "MultipartHttpPushUri": PUSH}, "takes no images from URLs"),
+        ({"Actions": {}}, "accepts no images: its update service is missing or disabled"),
+        ({"ServiceEnabled": False}, "accepts no images: its update service is missing or disabled"),
+        ({"Actions": {}, "MultipartHttpPushUri": PUSH}, "accepts no images from URLs"),
     ],
 )
 def test_a_bmc_without_updates(machine, update, change, message):

@@ -95,7 +95,7 @@ def test_a_folder_with_something_else_is_left_alone(
     (tmp_path / "image").mkdir()
     (tmp_path / "image/notes").write_text("mine")
 
-    with pytest.raises(ImageError, match="holds something other than this image"):
+    with pytest.raises(ImageError, match="contains something other than this image"):
         build(wanted, tmp_path / "image", print)
     assert (tmp_path / "image/notes").read_text() == "mine"
 

@@ -404,7 +404,7 @@ def test_another_has_powered_it_on_meanwhile(head, machine, monkeypatch):
 
     monkeypatch.setattr(medium, "make_iso", slow)
     one = head()
-    with pytest.raises(InstallError, match="worker1 was off, and its power is on now: it is left alone"):
+    with pytest.raises(InstallError, match="worker1 was off, but its power is now on: it was not touched"):
         one.run()
     assert "insert_media" not in machine.calls
     assert not [call for call in machine.calls if call.startswith("set_power")]
@@ -541,7 +541,7 @@ def test_nor_where_this_process_did_not_see_the_agent_at_work(head, machine):
     hold(one, State.INSTALLED)
     machine.state = Power.ON
     with pytest.raises(
-        InstallError, match="worker1 is installed and not off, and what runs on it is not known"
+        InstallError, match="worker1 is installed and not off; it is unknown what runs on it"
     ) as left:
         one.run()
     assert left.value.hint == "run rackwright bmc power FILE off --limit worker1, then repeat the command"
@@ -573,7 +573,7 @@ def test_it_boots_another_installation(head, machine, booted):
     machine.agent = work
     one = head()
     assert one.run() is State.FAILED
-    assert one.journal.record.reason.startswith("it boots another installation than the one that was written")
+    assert one.journal.record.reason.startswith("it booted another installation than the one just written")
     assert not one.journal.record.was_ready
     nothing_left(machine, one)
 
@@ -594,7 +594,7 @@ def test_two_installations_of_one_node_at_once(head):
     one, two = head(), head()
     with (
         one.journal.claim(),
-        pytest.raises(InstallError, match="worker1 is being installed by another process"),
+        pytest.raises(InstallError, match="is installing worker1"),
         two.journal.claim(),
     ):
         two.run()

@@ -186,7 +186,7 @@ def test_a_receiver_that_is_away(world, capfd):
     world.receiver.listening.shutdown(socket.SHUT_RDWR)
     world.receiver.listening.close()
     assert world.send(world.issue("w1", ["w1"])) == b""
-    assert "w1: the receiver does not take its lines" in capfd.readouterr().out
+    assert "w1: the receiver does not accept its lines" in capfd.readouterr().out
 
 
 @pytest.mark.parametrize(

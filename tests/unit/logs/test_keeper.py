@@ -228,7 +228,7 @@ def test_the_program_says_what_is_not_complete(folder, program, monkeypatch, tmp
         "cannot read all of w1: remote-127.1.0.1.journal: journalctl exited 1"
     ]
     folder.sources.write_text("[]")
-    with pytest.raises(SystemExit, match="does not hold numbers of nodes"):
+    with pytest.raises(SystemExit, match="does not contain node numbers"):
         program("--report")
 
 

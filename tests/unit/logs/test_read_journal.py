@@ -138,7 +138,7 @@ def test_no_folder_is_no_answer(folder):
 
 def test_a_table_with_one_address_for_two_nodes_is_no_answer(folder):
     folder.sources.write_text('{"w1": 1, "w2": 1}')
-    with pytest.raises(Unreadable, match="has one number for two nodes"):
+    with pytest.raises(Unreadable, match="has the same number for two nodes"):
         ask(folder)
 
 
@@ -180,7 +180,7 @@ def test_the_audit_trail_is_read_for_as_long_as_was_asked(folder, monkeypatch):
 
 def test_an_audit_trail_that_cannot_be_read_is_said(folder):
     folder.audit.joinpath("2026-11-27.jsonl.gz").write_bytes(b"\x1f\x8bnot gzip")
-    assert "cannot be read whole" in ask(folder, audit=True)["problems"][0]
+    assert "cannot read all of" in ask(folder, audit=True)["problems"][0]
     settings = {**folder.settings, "audit": str(folder.audit / "gone")}
     assert "cannot be read: No such file" in ask(folder, audit=True, store=settings)["problems"][0]
 
@@ -202,7 +202,7 @@ def test_the_program_answers_on_standard_output(folder, monkeypatch, capsys):
         "sys.stdin", io.StringIO(json.dumps({**request, "store": {**folder.settings, "folder": "/no"}}))
     )
     main(read_journal.read, read_journal.last)
-    assert json.loads(capsys.readouterr().out)["unreadable"].startswith("the central journal cannot be read")
+    assert json.loads(capsys.readouterr().out)["unreadable"].startswith("cannot read the central journal")
 
 
 def test_files_of_the_folder(folder):

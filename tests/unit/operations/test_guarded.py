@@ -176,7 +176,7 @@ def test_what_cannot_be_put_in_force_is_put_back_at_once(node):
     done = node.apply(
         activate=f"cat {node.conf} >{node.live}; echo bad file; grep -q old {node.conf}", seconds=60
     )
-    assert "putting it in force failed with status 1: bad file" in done.error
+    assert "activating it failed with status 1: bad file" in done.error
     assert time.monotonic() - began < 30
     assert node.is_old()
 
@@ -349,7 +349,7 @@ def test_a_node_that_stays_away_is_said_to_be_away():
     )
     assert outcome(armed, "no answer", bad).endswith(
         "the node restored itself after 61 s: /etc/conf. Not restored: /etc/conf could not be put back. Putting the "
-        "old files in force ended with status 4: no device"
+        "old files failed with status 4: no device"
     )
     cut = Outcome("restored", why="boot")
     assert outcome(armed, "no answer", cut).endswith("; the node restored itself when it booted: /etc/conf")

@@ -95,7 +95,7 @@ def test_a_head_that_comes_into_use_meanwhile_is_left_alone(cluster, head):
         head.answers = {"probe queue": (0, "1 job\n")}
         return not restoring.needs_typing
 
-    with pytest.raises(RestoreError, match="head1 has come into use in the meantime"):
+    with pytest.raises(RestoreError, match="head1 is now in use"):
         put_back(cluster, agree=agree)
     assert not any("begin" in one for one in head.asked)
 
@@ -319,7 +319,7 @@ def test_two_heads_are_put_back_together(pair, head):
     assert starts == [
         f"head{number}: systemctl start {unit}.service" for unit in ("records", "queue") for number in (1, 2)
     ]
-    with pytest.raises(RestoreError, match="--from names one backup, but there are 2 heads"):
+    with pytest.raises(RestoreError, match="--from names one backup, but 2 heads"):
         put_back(pair, NAME, heads=pair.nodes[:2])
 
 

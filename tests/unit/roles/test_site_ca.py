@@ -139,7 +139,7 @@ def test_a_given_ca_has_a_supplied_key(tmp_path):
     site = beside(tmp_path, pem(self_signed(KEY)))
     assert (GIVEN.supplied_secrets, OPTIONS.supplied_secrets) == (("site_ca_key",), ())
     assert GIVEN.issuer(site, key_pem(KEY)).certificate.subject.rfc4514_string() == "CN=Site Root"
-    with pytest.raises(SecretsError, match="is not the key of its certificate"):
+    with pytest.raises(SecretsError, match="does not match its certificate"):
         GIVEN.issuer(site, key_pem(new_key()))
 
 

@@ -167,7 +167,7 @@ class TestLoss:
         used_store(file)
         monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
         assert identity_path().read_text() == mine
-        with pytest.raises(SecretsError, match="holds other secrets of cluster prod than") as caught:
+        with pytest.raises(SecretsError, match="has different secrets of cluster prod than") as caught:
             open_store(file).get("munge_key")
         assert "rackwright secrets trust FILE" in (caught.value.hint or "")
         open_store(file).trust()
@@ -248,7 +248,7 @@ class TestLoss:
         store.discard()
         assert open_store(file).ensure(NAMES).names == ()
         store.path.unlink()
-        with pytest.raises(SecretsError, match="holds other secrets of cluster prod than"):
+        with pytest.raises(SecretsError, match="has different secrets of cluster prod than"):
             restore(open_store(file), tmp_path / "old.age")
 
     def test_the_lost_store_can_be_restored_in_place_of_unused_new_secrets(self, file, tmp_path):
@@ -283,9 +283,9 @@ class TestBackup:
     def test_neither_overwrites_a_file(self, file, tmp_path):
         store, backup = used_store(file), tmp_path / "copy.age"
         back_up(store, backup)
-        with pytest.raises(SecretsError, match="exists already, and a backup is never overwritten"):
+        with pytest.raises(SecretsError, match="already exists; backups are never overwritten"):
             back_up(store, backup)
-        with pytest.raises(SecretsError, match="exists, and is not replaced by a backup"):
+        with pytest.raises(SecretsError, match="exists; a backup does not replace it"):
             restore(store, backup)
 
     def test_a_copy_that_went_wrong_is_noticed(self, file, tmp_path, monkeypatch):
@@ -316,7 +316,7 @@ class TestBackup:
             restore(open_store(file), tmp_path / "test.age")
 
     def test_a_backup_needs_a_store(self, file, tmp_path):
-        with pytest.raises(SecretsError, match="There are no secrets of cluster prod yet"):
+        with pytest.raises(SecretsError, match="Cluster prod has no secrets yet"):
             back_up(open_store(file), tmp_path / "copy.age")
         assert not (tmp_path / "copy.age").exists()
 

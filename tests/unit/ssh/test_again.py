@@ -149,4 +149,4 @@ def test_a_jump_host_that_is_out_is_asked_once_for_all_nodes(sshd, cluster_at, d
     assert out.came == 4, "each node has tried the jump host again"
     (message,) = messages
     assert f"jump host 127.0.0.1 (port {out.at})" in message
-    assert message.endswith("it closes every connection before login.")
+    assert message.endswith("the server closes every connection before login.")

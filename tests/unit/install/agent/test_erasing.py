@@ -104,7 +104,7 @@ def test_a_disk_that_lies_about_zeroing(drives):
 
 def test_an_nvme_disk_that_lies_about_a_format(drives):
     drives.liar = "nvme0n1"
-    assert "still holds something at byte 0" in erase(drives.make("nvme0n1")).error
+    assert "still has data at byte 0" in erase(drives.make("nvme0n1")).error
 
 
 def test_a_disk_that_cannot_be_erased_does_not_keep_the_others(drives, monkeypatch):
@@ -148,9 +148,9 @@ def test_progress_comes_while_it_lasts(drives, monkeypatch):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"size_bytes": 5}, "is another disk than was agreed to"),
-        ({"wwn": "other"}, "is another disk than was agreed to"),
-        ({"model": None}, "is another disk than was agreed to"),
+        ({"size_bytes": 5}, "is not the approved disk"),
+        ({"wwn": "other"}, "is not the approved disk"),
+        ({"model": None}, "is not the approved disk"),
         ({"serial": "S-x"}, "has the serial number S-x, and S-sda was approved"),
         (
             {"signatures": ["/dev/sda:ext4:new"]},
@@ -191,7 +191,7 @@ def test_nothing_is_written_when_a_disk_appeared_is_gone_or_is_in_use(drives):
 def test_the_last_look_at_one_disk(drives):
     target = drives.make("sda")
     drives.signatures[target.disk.path] = ["/dev/sda:LVM2_member:"]
-    assert "changed since it was agreed to: it now has /dev/sda:LVM2_member:" in erase(target).error
+    assert "changed after it was approved: it now has /dev/sda:LVM2_member:" in erase(target).error
     drives.signatures.clear()
     drives.busy[target.disk.path] = "/dev/sda is in use: busy"
     assert erase(target).error == "/dev/sda is in use: busy; it was not written"

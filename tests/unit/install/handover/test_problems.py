@@ -69,7 +69,7 @@ def test_rocky_without_a_mirror_and_without_a_validator(rocky, monkeypatch):
     monkeypatch.setattr(validate.shutil, "which", lambda *_, **__: None)
     monkeypatch.setattr("rackwright.install.handover.media.require_programs", lambda: None)
     assert Handovers(site(rocky)).problems([rocky]) == [
-        "worker1 needs a mirror of rocky-9 to be installed from (set `mirrors: {dnf: http://mirror.example.com/os}`)"
+        "Installing worker1 needs a mirror of rocky-9 (set `mirrors: {dnf: http://mirror.example.com/os}`)"
     ]
     (unknown,) = Handovers(site(rocky, dnf="http://mirror.example.com/rocky")).problems([rocky])
     assert unknown == (

@@ -103,5 +103,5 @@ def test_a_node_without_an_installer_is_not_refused():
     [((), "none"), ((OsDisk("/dev/sda", "SN-A"), OsDisk("/dev/sdb", "SN-A")), "SN-A, SN-A")],
 )
 def test_as_many_disks_as_declared(disks, named):
-    with pytest.raises(InstallError, match=f"^worker1 takes 1 disk, and approved are: {named}.$"):
+    with pytest.raises(InstallError, match=f"^worker1 needs 1 disk, but approved are: {named}.$"):
         make(make_request("debian-12", disks=disks))
