@@ -26,7 +26,7 @@ _REPLIES = "says"
 KMSG = "kmsg"
 NEXT = "kmsg.next"
 """Sequence number of the next kernel line; journald takes no number twice in one boot."""
-SAYS = str(dcgm_stand_in.STATE.parent)
+TEXTS_AT = str(dcgm_stand_in.STATE.parent)
 EXPORTER, EXPORTER_UNIT = "/usr/bin/dcgm-exporter", "/usr/lib/systemd/system/nvidia-dcgm-exporter.service"
 """Where NVIDIA's package has them (packaging/ of NVIDIA/dcgm-exporter, read 2026-11-27)."""
 _READ_SECONDS = 20.0
@@ -93,9 +93,9 @@ def make(rack: str, node: NodeSpec) -> list[str]:
     place(rack, node)
     fifo = folder / KMSG
     os.mkfifo(fifo, 0o600)
-    options = [f"--bind={fifo}:/dev/kmsg", f"--bind-ro={folder / _REPLIES}:{SAYS}"]
+    options = [f"--bind={fifo}:/dev/kmsg", f"--bind-ro={folder / _REPLIES}:{TEXTS_AT}"]
     for tool in ("nvidia-smi", "dcgmi"):
-        text = _TOOL.format(replies=SAYS, tool=tool, mismatch=gpus.MISMATCH_EXIT)
+        text = _TOOL.format(replies=TEXTS_AT, tool=tool, mismatch=gpus.MISMATCH_EXIT)
         state.write_text(folder / tool, text, 0o755)
         options.append(f"--bind-ro={folder / tool}:/usr/local/bin/{tool}")
     exporter = "#!/usr/bin/python3\n" + Path(dcgm_stand_in.__file__).read_text()

@@ -19,7 +19,7 @@ from rackwright.operations.quarantine import rewrite, take_away, take_bits
 from rackwright.plan.changes import Change, pending, record, text_diff
 
 _NOLOGIN = "/usr/sbin/nologin"
-_NOBODY = 65534
+_NO_GROUP = 65534
 """The group nogroup or nobody of the OS families: the primary group of a user whose group is removed."""
 _AT_ONCE = 25
 """Files in one command: a path has 4096 bytes at most, and an argument 128 KiB (execve(2), read 2026-11-23)."""
@@ -94,7 +94,7 @@ def group_members(declared: Declared) -> Generator[StringCommand, None, None]:
         if one.through:
             yield StringCommand(f"gpasswd --delete {quote(one.user)} {quote(one.through)}")
         else:
-            yield StringCommand(f"usermod --gid {_NOBODY} {quote(one.user)}")
+            yield StringCommand(f"usermod --gid {_NO_GROUP} {quote(one.user)}")
 
 
 @operation()

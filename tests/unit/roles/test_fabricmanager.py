@@ -133,7 +133,7 @@ INSTALLED = "Fabric Manager is installed as locked and held"
 VERSION = "Fabric Manager and the loaded driver are of one version"
 RUNS = "Fabric Manager runs"
 JOINED = "every GPU has joined the NVLink fabric"
-SAYS = f"Fabric Manager version is : {DRIVER}\nBuild Info - Branch: rel/gpu_drv/r580\n"
+TEXTS_AT = f"Fabric Manager version is : {DRIVER}\nBuild Info - Branch: rel/gpu_drv/r580\n"
 
 
 @pytest.mark.parametrize(
@@ -148,10 +148,10 @@ SAYS = f"Fabric Manager version is : {DRIVER}\nBuild Info - Branch: rel/gpu_drv/
         (INSTALLED, installed({"libnvidia-nscq": REVISION}, asked=("nvidia-fabricmanager", "libnvidia-nscq")), "FAIL",
          "nvidia-fabricmanager is not installed"),
         (INSTALLED, {}, "UNKNOWN", None),
-        (VERSION, {"nv-fabricmanager --version": SAYS, **xml("dgx-h100")}, "PASS", f"both are {DRIVER}"),
-        (VERSION, {"nv-fabricmanager --version": SAYS.replace(DRIVER, "580.95.05"), **xml("dgx-h100")}, "FAIL",
+        (VERSION, {"nv-fabricmanager --version": TEXTS_AT, **xml("dgx-h100")}, "PASS", f"both are {DRIVER}"),
+        (VERSION, {"nv-fabricmanager --version": TEXTS_AT.replace(DRIVER, "580.95.05"), **xml("dgx-h100")}, "FAIL",
          f"Fabric Manager is 580.95.05, the loaded driver {DRIVER}: CUDA fails with error 802"),
-        (VERSION, {"nv-fabricmanager --version": SAYS}, "UNKNOWN", None),
+        (VERSION, {"nv-fabricmanager --version": TEXTS_AT}, "UNKNOWN", None),
         (VERSION, {"nv-fabricmanager --version": "?", **xml("dgx-h100")}, "UNKNOWN",
          "nv-fabricmanager reports no version: '?'"),
         (RUNS, unit("nvidia-fabricmanager.service"), "PASS",
@@ -191,7 +191,7 @@ def test_one_gpu_that_has_not_joined_decides_over_one_that_is_silent():
 
 def test_versions_are_read_from_old_and_new_output():
     assert parse_version("Fabric Manager version is : 535.161.08") == "535.161.08"
-    assert parse_version(SAYS) == DRIVER
+    assert parse_version(TEXTS_AT) == DRIVER
 
 
 def test_boards_before_hopper_do_not_register(tmp_path):
