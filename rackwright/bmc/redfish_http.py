@@ -48,7 +48,7 @@ class Answer:
             return read_json(self.content, ANSWER_MAX_BYTES)
         except Refused as error:
             raise BmcError(
-                f"Cannot read {self.label}: {error}.", hint="reset the BMC itself, or update its firmware"
+                f"{self.label} is unreadable: {error}.", hint="reset the BMC itself, or update its firmware"
             ) from None
 
     def header(self, name: str) -> str:

@@ -165,7 +165,7 @@ def test_a_family_without_the_program(monkeypatch):
     assert list(OPTIONS.problems(SITE)) == [
         (
             "",
-            "debian-13 has no package of snmp_exporter, which head1 is to run.",
+            "head1 should run snmp_exporter, but debian-13 has no package for it.",
             "remove the role some_exporter from this node",
         )
     ]

@@ -34,8 +34,8 @@ def test_machines_are_found_as_declared_and_nothing_is_written(bare: Machines):
 @pytest.mark.parametrize(
     ("fault", "expected"),
     [
-        (("bmc:swap", "worker2"), "the machine of its BMC has the MACs"),
-        (("bmc:password",), "refuses the password of user admin"),
+        (("bmc:swap", "worker2"), "its BMC's machine has the MACs"),
+        (("bmc:password",), "rejects the password of user admin"),
         (("bmc:hang",), "did not finish the TLS handshake"),
         (("bmc:certificate",), "certificate"),
     ],
@@ -122,7 +122,7 @@ def test_an_installed_machine_is_erased_only_by_its_serials_and_survives_cuts(
     site, _ = provisioned
     site.rack.power("worker3", "soft")
     disks = _disks(site, "worker3")
-    assert "was installed and ready before" in site.install("worker3", expect=3).err
+    assert "it is already installed" in site.install("worker3", expect=3).err
     wrong = site.install("worker3", "--reinstall", "worker3=RW-another", expect=3)
     assert "is not its serial number" in wrong.err
     assert _disks(site, "worker3") == disks

@@ -314,7 +314,7 @@ def test_page_of_an_accepted_cluster(run):
     assert "a container shares its clock" in text
     assert "-1.9 % against 125 GB/s" in text
     assert "128 MiB" in text
-    assert "differs from node to node" in text
+    assert "differs between nodes" in text
 
 
 def test_chart_is_drawn_inside_its_frame():

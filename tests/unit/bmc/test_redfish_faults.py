@@ -64,7 +64,7 @@ def test_a_wrong_password_is_sent_once(bmc):
             500,
             ResourceBroken,
             f"failed at POST {RESET} with HTTP status 500: The reason.",
-            f"run again; if it stays so, {HINT_RESET}",
+            f"run again; if it fails again, {HINT_RESET}",
         ),
         (
             400,
@@ -223,7 +223,7 @@ def test_an_answer_that_is_no_json(bmc):
     bmc.fault(SYSTEMS, page)
     error = _error(lambda: bmc.client().power())
     assert error.message.startswith(
-        f"The answer of the BMC of gpu001 (127.0.0.1, port {bmc.port}) to GET {SYSTEMS} cannot be read: it is not JSON"
+        f"The answer of the BMC of gpu001 (127.0.0.1, port {bmc.port}) to GET {SYSTEMS} is unreadable: it is not valid JSON"
     )
 
 

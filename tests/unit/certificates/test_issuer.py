@@ -175,9 +175,9 @@ def test_a_plan_describes_what_is_there():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "does not hold certificates alone"),
+        ("", "contains something other than certificates"),
         ("x" * 16385, "more than 16384 characters"),
-        (CA.trusted + SECRET, "does not hold certificates alone"),
+        (CA.trusted + SECRET, "contains something other than certificates"),
         (CA.trusted.replace("MII", "AAA"), "is not a certificate"),
         ("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----", "is not a certificate"),
     ],

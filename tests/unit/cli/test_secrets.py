@@ -164,7 +164,7 @@ def test_rotate_wants_the_cluster_s_name(file, values, monkeypatch, answer):
     assert result.status == 2
     assert "is not the name of the cluster" in result.err
     assert "Rotation of munge_key:" in result.out
-    assert "canary and waves do not apply" in result.out
+    assert "canaries and waves do not apply" in result.out
     assert store(file).content() == before
 
 

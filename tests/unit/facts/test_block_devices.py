@@ -77,7 +77,7 @@ def test_a_missing_disk_is_named_with_those_that_are_there():
             Selector("x", slot="0000:02:00.0"),
             "Several disks have the serial A",
         ),
-        ((replace(BLANK, serial=None),), Selector("x", slot="0000:01:00.0"), "no serial that can be read"),
+        ((replace(BLANK, serial=None),), Selector("x", slot="0000:01:00.0"), "no readable serial"),
         (
             (BLANK, replace(BLANK, name="sdb", serial="B")),
             Selector("x", slot="0000:01:00.0"),

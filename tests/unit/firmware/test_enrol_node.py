@@ -195,7 +195,7 @@ def test_certificates(site_key, tmp_path, key):
     for content, words in (
         (
             private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()),
-            "does not hold certificates alone",
+            "contains something other than certificates",
         ),
         (private.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption()), "neither DER nor PEM"),
         (certificate.public_bytes(Encoding.PEM) * 2, "it contains 2 certificates"),

@@ -84,7 +84,7 @@ def test_a_task_that_waits_for_the_boot(machine, update):
 
 def test_a_task_that_never_begins(machine, update):
     machine.states = [SCHEDULED]
-    with pytest.raises(FirmwareError, match="still waits after a boot"):
+    with pytest.raises(FirmwareError, match="still waiting after the node has booted"):
         update()
 
 

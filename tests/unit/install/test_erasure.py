@@ -176,7 +176,7 @@ def test_an_agreement_that_comes_late_is_not_of_the_next_run(bench):
 def test_a_confirmation_of_an_installation_is_none_of_an_erasure(image):
     bench = Bench(image, mode="install").begin()
     bench.show(SDA)
-    with pytest.raises(InstallError, match="held by another command") as refused:
+    with pytest.raises(InstallError, match="Another command handles") as refused:
         bench.agree("DISK-1")
     assert refused.value.hint == "rackwright install FILE --erase NODE=SERIAL"
     assert bench.journal.record.confirmed == {}
@@ -184,7 +184,7 @@ def test_a_confirmation_of_an_installation_is_none_of_an_erasure(image):
 
 def test_a_confirmation_of_an_erasure_is_none_of_an_installation(bench):
     bench.show(*BOTH)
-    with pytest.raises(InstallError, match="held by another command") as refused:
+    with pytest.raises(InstallError, match="Another command handles") as refused:
         confirm(make_site(bench.node), bench.node, "SN-1")
     assert refused.value.hint == "rackwright decommission FILE --erase NODE=SERIAL"
 
@@ -263,7 +263,7 @@ def test_the_serial_number_is_always_typed():
 def test_a_machine_that_runs_or_is_another_is_left_alone():
     assert reasons("SN-1", seen(power=Power.ON))[0][0].startswith("its power is on")
     assert reasons("SN-1", seen(answers=True))[0][0] == "its address answers on the SSH port"
-    assert "its BMC is that of machine SN-2" in reasons("SN-1", seen("SN-2"))[0][0]
+    assert "its BMC belongs to machine SN-2" in reasons("SN-1", seen("SN-2"))[0][0]
 
 
 # what counts as erased
@@ -332,8 +332,8 @@ def test_an_erased_machine_has_a_certificate_and_nothing_to_protect(bench):
     ("changes", "reason"),
     [
         (
-            {"verified": False, "error": "still holds something at byte 4096"},
-            "still holds something at byte 4096",
+            {"verified": False, "error": "still has data at byte 4096"},
+            "still has data at byte 4096",
         ),
         ({"erased": False, "verified": False, "error": "Input/output error"}, "Input/output error"),
         ({"verified": False}, "erased: True, verified: False, by write-zeroes"),
@@ -526,7 +526,7 @@ def test_from_off_to_erased(head, eraser, threads):
 
 def test_nothing_is_done_to_a_machine_whose_serial_number_was_not_typed(head, eraser):
     one = head()
-    with pytest.raises(Refused, match="worker1 is left alone: its serial number was not given"):
+    with pytest.raises(Refused, match="worker1 was not touched: its serial number was not given"):
         one.run(MODE)
     assert one.journal.record.state is State.DECLARED
     assert not [call for call in eraser.calls if call.startswith(("set_", "insert", "eject"))]
@@ -555,7 +555,7 @@ def test_a_power_cut_fails_and_the_next_run_asks_again(head, eraser, threads):
 
 
 def test_a_disk_that_was_not_verified_fails_the_machine(head, eraser, threads):
-    eraser.says = {"verified": False, "error": "still holds something at byte 0"}
+    eraser.says = {"verified": False, "error": "still has data at byte 0"}
     one = head()
     agreeing(one, threads)
     assert one.run(MODE, "SN-1") is State.FAILED

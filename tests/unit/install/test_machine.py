@@ -342,7 +342,7 @@ def test_the_medium_was_booted_by_another_machine(head, machine):
     assert one.run() is State.FAILED
     # so fast that its power may never have been seen on
     assert one.journal.record.reason.startswith(
-        ("the machine lost its power in armed", "the machine is still off")
+        ("the machine lost power in armed", "the machine is still off")
     )
     nothing_left(machine, one)
 

@@ -81,7 +81,9 @@ def test_a_node_without_an_address_there(server, way):
         InstallError, match=f"worker1 has no address on management, but needs one for `boot: {way}`"
     ) as left:
         NetbootMedium(node, server.cluster, server.network, server).make(record(1), "t")
-    assert left.value.hint == "add `addresses: {management: ...}` to its group, or declare `boot: virtual-media`"
+    assert (
+        left.value.hint == "add `addresses: {management: ...}` to its group, or declare `boot: virtual-media`"
+    )
 
 
 def test_others_on_the_control_node_cannot_read_tokens(server):

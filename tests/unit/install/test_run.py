@@ -296,7 +296,7 @@ def test_a_turn_that_is_waited_for_ends_when_the_run_does():
     turns = Turns(make_site(*nodes), 1, 100)
     with turns.turn(nodes[0]):
         threading.Timer(0.01, turns.stop).start()
-        with pytest.raises(Interrupted, match=r"n1 was not begun\."), turns.turn(nodes[1]):
+        with pytest.raises(Interrupted, match=r"n1 was not started\."), turns.turn(nodes[1]):
             pass
 
 
@@ -341,8 +341,9 @@ def test_images_that_are_missing_damaged_or_of_another_system(site, tmp_path):
     folders = [tmp_path / "none", other, damaged]
     site.nodes = [changed(node, image=folder) for node, folder in zip(site.nodes, folders, strict=True)]
     message = refused(site)
-    assert f"{tmp_path / 'none'} does not contain a root image (build it: rackwright image build" in message.replace(
-        "image. (", "image ("
+    assert (
+        f"{tmp_path / 'none'} does not contain a root image (build it: rackwright image build"
+        in message.replace("image. (", "image (")
     )
     assert f"worker2 is declared with debian-13, and {other} has debian-12" in message
     assert f"{damaged / 'root.tar.zst'} does not match its manifest" in message
@@ -369,7 +370,7 @@ def test_an_image_of_many_nodes_is_read_once(site, monkeypatch):
 
 def test_a_key_that_is_missing(site):
     site.key = Path("/nowhere/key")
-    with pytest.raises(InstallError, match="The ssh key /nowhere/key cannot be read") as error:
+    with pytest.raises(InstallError, match="Cannot read the SSH key /nowhere/key") as error:
         site.installation()
     assert error.value.hint == "check ssh.key in the cluster file"
 

@@ -279,7 +279,7 @@ def test_a_repomd_leads_to_its_primary(tmp_path):
     index = read_index([str(folder / "repomd.xml")])
     assert index.packages == {"kernel": (Entry("kernel", "5.14.0-687.50.1.el9_8", None),)}
     (folder / "repomd.xml").write_text(REPOMD.replace('"primary"', '"other"'))
-    with pytest.raises(RackwrightError, match=r"repomd\.xml that names no primary\.xml"):
+    with pytest.raises(RackwrightError, match=r"repomd\.xml without a primary\.xml"):
         read_index([str(folder / "repomd.xml")])
     (tmp_path / "repomd.xml").write_text(REPOMD)
     with pytest.raises(RackwrightError, match="is not in a folder `repodata`"):

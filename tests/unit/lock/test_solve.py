@@ -131,7 +131,7 @@ def test_the_kernel_the_driver_is_known_to_build_on(tmp_path):
     (group,) = solved(tmp_path, {"t4-4x": "debian-12"}, "{source: distribution}").groups
     assert group.kernel == "6.1.0-50-amd64"
     assert group.packages["linux-headers-6.1.0-50-amd64"] == "6.1.176-1"
-    assert any("not the newest, 6.1.0-56-amd64" in note for note in group.notes)
+    assert any("instead of the newest, 6.1.0-56-amd64" in note for note in group.notes)
     (other,) = solved(tmp_path, {"t4-4x": "debian-12"}, "{source: distribution, modules: proprietary}").groups
     assert other.kernel == "6.1.0-56-amd64"
     assert any(note.startswith("It is unknown whether the driver builds") for note in other.notes)
@@ -193,7 +193,7 @@ def test_a_whole_file_is_stable_and_read_again(tmp_path, name):
 
 def test_a_lock_that_is_missing_or_damaged_is_an_error(tmp_path):
     cluster = load_cluster(write_cluster(tmp_path, {"dgx-h100": UBUNTU}, "{}"))
-    with pytest.raises(RackwrightError, match="There is no lock file"):
+    with pytest.raises(RackwrightError, match="The lock file"):
         read_lock(cluster)
     cluster.lock_path.write_text("version: 2\n")
     with pytest.raises(RackwrightError, match="is damaged"):

@@ -273,7 +273,7 @@ def test_lines_of_nodes_that_were_not_asked_for_are_dropped():
     [
         (
             Shell(error=ConnectionFailed("Cannot connect to head1.")),
-            "kept on head1, which cannot be reached: Cannot",
+            "log store on head1 is unreachable: Cannot",
         ),
         (
             Shell("", exit_status=127, stderr="python3: not found"),

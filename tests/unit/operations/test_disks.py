@@ -100,7 +100,7 @@ def test_it_is_not_carried_out_without_its_serial(made):
     made.state.is_executing = True
     for typed in ({}, {"B": FULL.content}, {"A": "xfs"}, {"a": FULL.content}):
         made.site.erasable = typed
-        with pytest.raises(OperationError, match="its serial was not typed for this run"):
+        with pytest.raises(OperationError, match="its serial was not confirmed for this run"):
             made.array()
     made.site.erasable = {"A": FULL.content}
     assert len(made.array()) == 1
@@ -292,7 +292,7 @@ def test_a_stripe_with_a_replaced_drive_is_made_anew_once_the_other_serials_were
     assert "--assemble" not in command
     assert [one.erases for one in made.changes] == ["A", None]
     made.state.is_executing = True
-    with pytest.raises(OperationError, match="its serial was not typed for this run"):
+    with pytest.raises(OperationError, match="its serial was not confirmed for this run"):
         made.array(level="0")
     made.site.erasable = {"A": left.content}
     assert len(made.array(level="0")) == 1
@@ -343,7 +343,7 @@ def test_a_volume_is_grown_and_never_shrunk(made):
     (grow,) = volumes.volume._inner(group="g", volume="v", size="60%")
     assert str(grow) == "lvextend --quiet --extents 60%VG /dev/mapper/g-v </dev/null"
     assert list(volumes.volume._inner(group="g", volume="v", size="50%")) == []
-    with pytest.raises(OperationError, match="a volume is not shrunk"):
+    with pytest.raises(OperationError, match="volumes are not shrunk"):
         list(volumes.volume._inner(group="g", volume="v", size="40%"))
 
 

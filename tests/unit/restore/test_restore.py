@@ -198,9 +198,9 @@ def test_a_unit_that_does_not_serve_is_an_error(cluster, head):
             {"content": {**CONTENT, "state": tar(("job_state.old", b""), kind=tarfile.LNKTYPE)}},
             r"Cannot unpack state\.gz\.age: the archive's job_state.old is neither a file nor a folder",
         ),
-        ({"content": {**CONTENT, "state": b"queue"}}, r"state\.gz\.age cannot be unpacked: "),
-        ({"content": {**CONTENT, "state": QUEUE[:700]}}, r"state\.gz\.age cannot be unpacked: "),
-        ({"recipients": [pyrage.x25519.Identity.generate().to_public()]}, "is not encrypted to the identity"),
+        ({"content": {**CONTENT, "state": b"queue"}}, r"Cannot unpack .*state\.gz\.age: "),
+        ({"content": {**CONTENT, "state": QUEUE[:700]}}, r"Cannot unpack .*state\.gz\.age: "),
+        ({"recipients": [pyrage.x25519.Identity.generate().to_public()]}, "is not encrypted to your identity"),
     ],
 )
 def test_backups_that_are_refused(cluster, head, changes, message):
@@ -227,7 +227,7 @@ def test_a_damaged_backup_changes_nothing(cluster, head):
         put_back(cluster)
     with pytest.raises(RestoreError, match="is damaged"):
         local(folder)
-    with pytest.raises(RestoreError, match=r"state\.gz\.age cannot be decrypted"):
+    with pytest.raises(RestoreError, match=r"Cannot decrypt .*state\.gz\.age"):
         opened(folder, {"name": "state"})
     assert not any("begin" in one for one in head.asked)
 
@@ -246,7 +246,7 @@ def test_a_large_archive_is_checked_to_its_end(head, tmp_path):
     found = opened(tmp_path, {"name": "x", "folder": "/x"})
     assert gzip.decompress(b"".join(found.chunks())) == tar(*members)
     (tmp_path / "x.gz.age").write_bytes(pyrage.encrypt(gzip.compress(tar(*members, ("../x", b""))), _mine()))
-    with pytest.raises(RestoreError, match=r"cannot be unpacked: the archive has the path '\.\./x'"):
+    with pytest.raises(RestoreError, match=r"Cannot unpack .*: the archive has the path '\.\./x'"):
         opened(tmp_path, {"name": "x", "folder": "/x"})
 
 
@@ -287,7 +287,7 @@ def test_a_backup_that_does_not_fit_is_not_fetched(cluster, head, tmp_path):
     manifest = json.loads((folder / "manifest.json").read_text())
     manifest["parts"][0]["size"] = 10**18
     (folder / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(RestoreError, match="has room for"):
+    with pytest.raises(RestoreError, match="has only"):
         fetch_backup(cluster, cluster.primary, None, tmp_path / "copies", lambda text: None)
     assert head.asked == []
 

@@ -126,7 +126,7 @@ def test_a_lock_is_needed(tmp_path):
     made = site(tmp_path, {"fabricmanager": options}, worker("gpu1", 11, "dgx-h100"), locked=False)
     ((path, message, hint),) = options.lock_problems(made)
     assert (path, hint) == ("", "run: rackwright lock demo.yaml")
-    assert message.startswith("There is no lock file")
+    assert message.startswith("The lock file")
 
 
 INSTALLED = "Fabric Manager is installed as locked and held"

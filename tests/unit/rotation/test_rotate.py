@@ -145,7 +145,7 @@ def test_the_steps_say_that_all_nodes_change_at_once(rack: Rack):
     assert planned.shared
     assert planned.plan is not None
     assert planned.plan.changes == len(rack.cluster.nodes)
-    assert "canary and waves do not apply" in planned.steps()[2]
+    assert "canaries and waves do not apply" in planned.steps()[2]
     assert planned.limit in planned.steps()[0]
 
 

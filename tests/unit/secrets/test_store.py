@@ -142,7 +142,7 @@ class TestStore:
 
     @pytest.mark.parametrize("name", ["", "Munge", "../x", "a b", "1x"])
     def test_bad_names(self, file, name):
-        with pytest.raises(SecretsError, match="is not a secret's name"):
+        with pytest.raises(SecretsError, match="is not a valid secret name"):
             made(file, name)
 
     def test_another_identity_cannot_read(self, file, config):
@@ -268,5 +268,5 @@ class TestTeam:
 
     def test_a_bad_key_is_named_by_its_line(self, file):
         file.with_name("lab.secrets.recipients").write_text("# team\nage1nonsense\n")
-        with pytest.raises(SecretsError, match=r"lab\.secrets\.recipients:2 is not an age public key"):
+        with pytest.raises(SecretsError, match=r"lab\.secrets\.recipients:2 is not a valid age public key"):
             made(file, "one")

@@ -283,12 +283,12 @@ def test_an_order_is_read():
     ("change", "message"),
     [
         ({"run": "r2"}, "ordered run 'r2', but this machine was booted for run r1"),
-        ({"disks": []}, "names no disk, or one twice"),
-        ({"disks": GOOD["disks"] * 2}, "names no disk, or one twice"),
-        ({"left": ["/dev/sda"]}, "names no disk, or one twice"),
-        ({"left": None}, "not complete: TypeError"),
-        ({"disks": [{**GOOD["disks"][0], "path": "/etc/passwd"}]}, "not complete: disks.path"),
-        ({"disks": [{"path": "/dev/sda"}]}, "not complete: serial"),
+        ({"disks": []}, "names no disk, or names one twice"),
+        ({"disks": GOOD["disks"] * 2}, "names no disk, or names one twice"),
+        ({"left": ["/dev/sda"]}, "names no disk, or names one twice"),
+        ({"left": None}, "incomplete: TypeError"),
+        ({"disks": [{**GOOD["disks"][0], "path": "/etc/passwd"}]}, "incomplete: disks.path"),
+        ({"disks": [{"path": "/dev/sda"}]}, "incomplete: serial"),
     ],
 )
 def test_orders_that_are_refused(change, message):

@@ -308,7 +308,7 @@ def test_the_power_is_lost(site, moment):
     site.machine.installer = lose
     outcome = site.run()["worker1"]
     assert outcome.state is State.FAILED
-    assert outcome.reason.startswith("the machine lost its power in ")
+    assert outcome.reason.startswith("the machine lost power in ")
     nothing_left(site)
 
 

@@ -99,7 +99,7 @@ def _move_first(name):
             _set("boot0", size=-1),
             "storage: a partition of disk0 takes the remaining space, but is not the last",
         ),
-        (_set("esp0-mount", path="/boot"), "storage: mounted are /, /boot, /boot, and have to be"),
+        (_set("esp0-mount", path="/boot"), "storage: the mount points are /, /boot, /boot, but must be"),
         (lambda a: a["network"]["ethernets"]["port0"].pop("match"), "ethernets.port0.match: Field required"),
         (
             lambda a: a["network"]["ethernets"]["port0"].update(addresses=[]),
