@@ -236,11 +236,7 @@ def registry_problems(options: PullingOptions, cluster: Cluster) -> Iterator[Pro
                 if isinstance(error, OSError)
                 else "it is not text"
             )
-            yield (
-                path,
-                f"Cannot read the certificate {access.ca}: {why}.",
-                "the path is relative to the cluster file",
-            )
+            yield path, f"Cannot read {access.ca}: {why}.", "the path is relative to the cluster file"
             continue
         if "-----BEGIN CERTIFICATE-----" not in text or "PRIVATE KEY" in text:
             yield path, f"{access.ca} must contain only certificates.", "use the CA's certificate in PEM"

@@ -149,7 +149,7 @@ def test_metrics_in_the_clear_are_declared_or_refused():
     assert list(OPTIONS.problems(bare)) == [
         (
             "",
-            "head1 has no certificate for snmp_exporter: metrics and their password would cross the network in the clear.",
+            "head1 has no certificate for snmp_exporter: metrics and their password would cross the network unencrypted.",
             "add the role `site_ca: {}`, or declare it: `roles.prometheus.plain_http: true`",
         )
     ]

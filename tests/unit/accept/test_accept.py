@@ -234,7 +234,7 @@ def test_document(run, tmp_path):
 
 def test_report_that_cannot_be_written(run, tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(RackwrightError, match="cannot be written"):
+    with pytest.raises(RackwrightError, match="Cannot write the report"):
         write_report(run()[0], tmp_path / "file")
 
 

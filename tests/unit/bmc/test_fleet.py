@@ -21,7 +21,7 @@ from rackwright.secrets.secret import Secret
 from tests.unit.bmc import fake
 
 SITE = Path(__file__).parent / "site.yaml"
-UNREACHABLE = "The BMC of gpu3 (10.20.0.13) cannot be reached: no answer within 2 s."
+UNREACHABLE = "Cannot reach the BMC of gpu3 (10.20.0.13): no answer within 2 s."
 
 
 class _Store:

@@ -231,7 +231,7 @@ def test_a_bmc_that_is_off(bmc):
     with socket.create_server(("127.0.0.1", 0)) as closed:
         bmc.port = closed.getsockname()[1]
     error = _error(lambda: bmc.client().power(), NoAnswer)
-    assert error.message == f"{bmc.target()} cannot be reached: connection refused."
+    assert error.message == f"Cannot reach {bmc.target().named}: connection refused."
     assert error.hint == ("check its address and cable; does this host have a route to its network?")
 
 

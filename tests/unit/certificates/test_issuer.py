@@ -178,8 +178,8 @@ def test_a_plan_describes_what_is_there():
         ("", "contains something other than certificates"),
         ("x" * 16385, "more than 16384 characters"),
         (CA.trusted + SECRET, "contains something other than certificates"),
-        (CA.trusted.replace("MII", "AAA"), "is not a certificate"),
-        ("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----", "is not a certificate"),
+        (CA.trusted.replace("MII", "AAA"), "is not a valid certificate"),
+        ("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----", "is not a valid certificate"),
     ],
 )
 def test_what_cannot_be_read_is_refused(text, message):

@@ -124,7 +124,7 @@ def test_a_node_that_does_not_come_back_is_named_with_its_console(made, monkeypa
 def test_the_console_of_a_lab_machine_is_read_and_made_printable(tmp_path, monkeypatch):
     monkeypatch.setattr(console, "log_of", lambda cluster, node: tmp_path / "console.log")
     node = CLUSTER.nodes[0]
-    assert "cannot be read: No such file" in console.last_lines(CLUSTER, node)
+    assert "cannot read its serial console" in console.last_lines(CLUSTER, node)
     lines = "".join(f"line {number}\r\n" for number in range(40))
     (tmp_path / "console.log").write_bytes(
         b"x" * 100_000 + lines.encode() + b"\x1b[0;31mKernel panic\x1b[0m\x07\r\n50%\r100%\n\n"

@@ -147,7 +147,7 @@ def test_a_journal_that_cannot_begin_is_refused_and_leaves_nothing(state, size):
     (state / "runs").mkdir(exist_ok=True)
     with (
         files_no_larger_than(size),
-        pytest.raises(RackwrightError, match=r"cannot be written.*Nothing was changed"),
+        pytest.raises(RackwrightError, match=r"Cannot write .*Nothing was changed"),
     ):
         journal.__enter__()
     assert list((state / "runs").iterdir()) == []

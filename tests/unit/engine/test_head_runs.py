@@ -185,7 +185,7 @@ def test_garbage_of_a_head_costs_the_runs_of_others_alone(machine, monkeypatch, 
     monkeypatch.setattr(LocalPool, "answer", answer)
     known = all_runs(CLUSTER)
     assert [one.run for one in known.runs] == [run]
-    assert "could not be read" in known.problem
+    assert "Cannot read the runs of other operators" in known.problem
 
 
 def test_lines_of_a_head_are_checked_and_printable(machine, monkeypatch, tmp_path):
@@ -230,7 +230,7 @@ def test_without_a_head_ones_own_runs_are_listed_and_the_reason_is_said(machine,
     shown = CliRunner().invoke(app, ["runs", str(tmp_path / "c.yaml")])
     assert shown.exit_code == 0
     assert run in shown.stdout
-    assert "could not be read: Cannot connect to head1: it is off" in shown.output
+    assert "Cannot read the runs of other operators: Cannot connect to head1: it is off" in shown.output
 
 
 # More than the reader prints

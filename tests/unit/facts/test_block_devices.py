@@ -100,7 +100,7 @@ def test_nothing_is_chosen_from_an_incomplete_answer():
     [
         (replace(BLANK, uses=("nvme0n1 is mounted on /data",)), "is in use and is never erased"),
         (replace(BLANK, read_only=True), "is read-only"),
-        (replace(BLANK, digest=None), "cannot be read"),
+        (replace(BLANK, digest=None), "are unreadable"),
     ],
 )
 def test_disks_that_are_never_written(disk, why):

@@ -77,7 +77,7 @@ def test_what_the_bmc_keeps_only_in_part(machine, bios):
 
     machine.bmc.fault(SETTINGS, part, "PATCH")
     with pytest.raises(
-        FirmwareError, match="did not take SriovGlobalEnable; it keeps BootMode for the next boot"
+        FirmwareError, match="did not accept SriovGlobalEnable; for the next boot it has BootMode"
     ):
         bios({"SriovGlobalEnable": "Enabled", "BootMode": "Bios"})
     assert machine.boots == 0

@@ -155,7 +155,7 @@ def test_an_agreement_dies_with_its_run(bench):
     bench.show(*BOTH)
     bench.agree()
     bench.post("failed", {"error": "lost", "phase": "inventory"})
-    with pytest.raises(InstallError, match="worker1 is not held: it is failed"):
+    with pytest.raises(InstallError, match="worker1 is not on hold: it is failed"):
         bench.agree()
     bench.arm("r2")
     assert bench.journal.record.confirmed == {}

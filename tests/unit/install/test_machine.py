@@ -619,7 +619,7 @@ def kill_at(one, step):
 def test_the_head_is_killed_and_the_next_one_goes_on(head, machine, step):
     one = head()
     kill_at(one, step)
-    with pytest.raises(Interrupted, match="worker1 is left as it is"):
+    with pytest.raises(Interrupted, match="worker1 was left in the state"):
         one.run()
     one.end()
     run, path = one.journal.record.run, one.states

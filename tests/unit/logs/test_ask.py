@@ -281,11 +281,11 @@ def test_lines_of_nodes_that_were_not_asked_for_are_dropped():
         ),
         (Shell("{"), "the log reader's answer is invalid: it is not JSON"),
         (Shell(json.dumps({"version": 1, "unreadable": "no\x07 folder"})), r"head1: no\\x07 folder"),
-        (Shell(json.dumps({"version": 1})), "is not used: now"),
-        (Shell(lines=[line("w1", -1)]), "is not used: lines.0.at"),
-        (Shell(lines=[line("w1", 1, "x" * 5000)]), "is not used: lines.0.message"),
-        (Shell(lines=[line("w1", 1, pid="7")]), "is not used: lines.0.pid"),
-        (Shell(lines=[line("w1", NOW)] * (LINES_MAX + 1)), "is not used: lines"),
+        (Shell(json.dumps({"version": 1})), "is invalid: now"),
+        (Shell(lines=[line("w1", -1)]), "is invalid: lines.0.at"),
+        (Shell(lines=[line("w1", 1, "x" * 5000)]), "is invalid: lines.0.message"),
+        (Shell(lines=[line("w1", 1, pid="7")]), "is invalid: lines.0.pid"),
+        (Shell(lines=[line("w1", NOW)] * (LINES_MAX + 1)), "is invalid: lines"),
     ],
 )
 def test_answers_that_are_none(shell, said):

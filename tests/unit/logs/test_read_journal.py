@@ -182,7 +182,7 @@ def test_an_audit_trail_that_cannot_be_read_is_said(folder):
     folder.audit.joinpath("2026-11-27.jsonl.gz").write_bytes(b"\x1f\x8bnot gzip")
     assert "cannot read all of" in ask(folder, audit=True)["problems"][0]
     settings = {**folder.settings, "audit": str(folder.audit / "gone")}
-    assert "cannot be read: No such file" in ask(folder, audit=True, store=settings)["problems"][0]
+    assert "cannot read " in ask(folder, audit=True, store=settings)["problems"][0]
 
 
 def test_the_program_answers_on_standard_output(folder, monkeypatch, capsys):

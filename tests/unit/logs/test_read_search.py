@@ -149,7 +149,7 @@ def test_the_next_address_is_asked(cluster, login):
 
 
 def test_a_login_that_is_missing(cluster):
-    with pytest.raises(Unreadable, match="/nowhere cannot be read"):
+    with pytest.raises(Unreadable, match="cannot read /nowhere"):
         ask(cluster, "/nowhere")
 
 

@@ -348,7 +348,7 @@ def test_a_node_that_stays_away_is_said_to_be_away():
         "restored", "0", "unconfirmed", "61", "4", ("/etc/conf could not be put back",), (), ("no device",)
     )
     assert outcome(armed, "no answer", bad).endswith(
-        "the node restored itself after 61 s: /etc/conf. Not restored: /etc/conf could not be put back. Putting the "
+        "the node restored itself after 61 s: /etc/conf. Not restored: /etc/conf could not be put back. Activating the "
         "old files failed with status 4: no device"
     )
     cut = Outcome("restored", why="boot")

@@ -47,7 +47,7 @@ def test_where_it_cannot_come_from():
     assert sentences(runtimes(os=os_release("rhel-9"), containerd=OPTIONS), "containerd") == [
         (
             "source",
-            "rhel-9 has no package containerd, and gpu1 runs it.",
+            "gpu1 runs containerd, but rhel-9 has no package for it.",
             "set `source: docker` for Docker's own repository, or use podman",
         )
     ]
@@ -58,7 +58,7 @@ def test_where_it_cannot_come_from():
             (
                 "gpu1 would get containerd from docker and docker from distribution; their containerd packages conflict."
             ),
-            "give containerd and docker the same source",
+            "use the same source for containerd and docker",
         )
     ]
     assert sentences(SITE, "containerd") == []

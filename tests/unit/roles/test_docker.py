@@ -86,7 +86,7 @@ def test_no_docker_in_el():
     assert sentences(runtimes(os=os_release("rocky-9"), docker=DockerOptions()), "docker") == [
         (
             "source",
-            "rocky-9 has no package docker, and gpu1 runs it.",
+            "gpu1 runs docker, but rocky-9 has no package for it.",
             "set `source: docker` for Docker's own repository, or use podman",
         )
     ]
@@ -103,7 +103,7 @@ def test_one_containerd_on_a_node():
             (
                 "gpu1 would get docker from docker and containerd from distribution; their containerd packages conflict."
             ),
-            "give docker and containerd the same source",
+            "use the same source for docker and containerd",
         )
     ]
     apart = runtimes(

@@ -83,7 +83,7 @@ def test_problems():
         elsewhere = SlurmExporterOptions(node=name)
         assert problems(site(elsewhere), elsewhere) == [("node", f"{name} is not a head of this cluster.")]
     assert [what for _, what in problems(site(ca=False))] == [
-        "head1 has no certificate for slurm_exporter: metrics and their password would cross the network in the clear."
+        "head1 has no certificate for slurm_exporter: metrics and their password would cross the network unencrypted."
     ]
 
 

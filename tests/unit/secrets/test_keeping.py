@@ -187,7 +187,7 @@ class TestLoss:
         (tmp_path / "state" / "rackwright" / "prod" / "secrets.json").write_text("{")
         open_store(file).path.unlink()
         with pytest.raises(
-            SecretsError, match=r"secrets\.json, which records where the secrets .* there is no"
+            SecretsError, match=r"secrets\.json, which records where the secrets .* does not exist"
         ):
             open_store(file).get("munge_key")
 

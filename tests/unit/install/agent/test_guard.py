@@ -93,7 +93,7 @@ def test_text_that_is_no_configuration_is_not_quoted():
 @pytest.mark.parametrize(
     ("serial", "line", "said"),
     [
-        ("SN2", "rackwright.run=k3x9ab12", "serial number is 'SN2', and worker1 is declared as 'SN1'"),
+        ("SN2", "rackwright.run=k3x9ab12", "serial number is 'SN2', but worker1 is declared with 'SN1'"),
         (None, "", "serial number is None"),
         ("SN1", "quiet rackwright.run=other123", "booted for run other123"),
     ],

@@ -66,7 +66,7 @@ def test_a_blank_file_is_empty_and_one_of_no_size_is_an_error(tmp_path):
     device.write_bytes(b"")
     with pytest.raises(AgentError, match="has size 0"):
         signatures.read(str(device))
-    with pytest.raises(AgentError, match="cannot be read: No such file"):
+    with pytest.raises(AgentError, match="cannot read .*: No such file"):
         signatures.read(str(tmp_path / "gone"))
     device.write_bytes(bytes(2 << 20))
     assert signatures.read(str(device)) == []
@@ -110,7 +110,7 @@ def test_a_disk_as_it_was_approved_is_accepted():
         (_found(serial=None), "serial number None"),
         (_found(signatures=[]), "no longer has /dev/vda1:ext4:old"),
         (_found(signatures=["/dev/vda1:ext4:old", "/dev/vda2:xfs:data"]), "now has /dev/vda2:xfs:data"),
-        (_found(error="cannot read /dev/vda: x"), "cannot be read"),
+        (_found(error="cannot read /dev/vda: x"), "cannot read"),
         (_found(read_only=True), "read-only"),
     ],
 )

@@ -539,7 +539,7 @@ def test_every_reason_of_every_node_before_the_first_machine_is_touched(sites):
     message = refused(site)
     assert "worker1 has its management network on the tagged VLAN 7" in message
     assert f"worker1: {site.files} has no signed grub" in message
-    assert f"worker2: {site.files / 'x'} has no kernel" in message
+    assert f"worker2: {site.files / 'x'} lacks: kernel" in message
     assert "The MAC address of worker3 is not declared" in message
 
 
