@@ -134,7 +134,7 @@ class Reboots:
             if before.why_not is None:
                 boots[name] = before.boot
             elif self._asked.whether_due_or_not:
-                why = f"not rebooted: {before.why_not}; it was left as it is"
+                why = f"not rebooted: {before.why_not}; it was not changed"
                 found[name] = replace(due[name], ok=False, reboot=(), error=why)
                 self.refused.append(name)
             else:

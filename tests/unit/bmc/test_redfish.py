@@ -373,7 +373,7 @@ def test_media_without_a_drive(bmc):
         BmcError, match="cannot take virtual media: it has no virtual drive for CDs"
     ) as caught:
         bmc.client().insert_media("http://10.77.0.1/one.iso")
-    assert "licence" in str(caught.value.hint)
+    assert "license" in str(caught.value.hint)
 
 
 def test_a_bmc_that_asks_for_the_protocol_of_an_image(bmc):

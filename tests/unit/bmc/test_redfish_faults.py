@@ -270,7 +270,7 @@ def test_a_certificate_of_an_unknown_ca(bmc, pki):
         f"{bmc.target()} has a certificate that the CAs in {other} did not sign: self-signed certificate."
     )
     assert error.hint == (
-        "declare the CA that signed it as `ca`, or compare its SHA-256 in the BMC's web interface or console and pin it: certificate: {bmc.fingerprint}"
+        f"declare the CA that signed it as `ca`, or compare its SHA-256 in the BMC's web interface or console and pin it: certificate: {bmc.fingerprint}"
     )
     assert bmc.asked == []
 

@@ -64,7 +64,7 @@ def test_a_correct_section(tmp_path):
         (
             "{bmc: {version: '1', file: fw/bmc.bin, sha256: 'SHA'}}",
             "bmc.file",
-            "{folder}/fw/bmc does not exist.bin.",
+            "{folder}/fw/bmc.bin does not exist.",
             "the path is relative to the cluster file",
         ),
         (

@@ -179,7 +179,7 @@ def test_a_lock_that_cannot_be_written_refuses_before_anything_is_changed(state,
 def test_a_state_folder_that_cannot_be_used_is_a_sentence(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
-    with pytest.raises(RackwrightError, match="cannot be used") as refused, run_lock("test"):
+    with pytest.raises(RackwrightError, match="is not usable") as refused, run_lock("test"):
         pass
     assert "XDG_STATE_HOME" in refused.value.hint
 

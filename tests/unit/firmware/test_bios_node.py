@@ -58,7 +58,7 @@ def test_a_value_that_a_boot_does_not_bring(machine, bios):
     with pytest.raises(FirmwareError) as refused:
         bios()
     assert refused.value.message == (
-        "The node has booted, but BIOS attributes are not as declared: SriovGlobalEnable is Disabled, but Enabled. is declared"
+        "The node has booted, but BIOS attributes are not as declared: SriovGlobalEnable is Disabled, but Enabled is declared."
     )
 
 

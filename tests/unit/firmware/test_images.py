@@ -58,7 +58,7 @@ def test_a_file_is_the_declared_one(tmp_path):
     good = hashlib.sha256(b"firmware").hexdigest()
     check_files([UpdateStep(file, good, ()), UpdateStep("http://x/y", None, ())])
     with pytest.raises(
-        FirmwareError, match=r"The SHA-256 of .* is [0-9a-f]{64}, but 0{64}; nothing was changed is declared"
+        FirmwareError, match=r"The SHA-256 of .* is [0-9a-f]{64}, but 0{64} is declared; nothing was changed"
     ):
         check_files([UpdateStep(file, "0" * 64, ())])
     file.unlink()

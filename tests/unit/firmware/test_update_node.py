@@ -121,7 +121,7 @@ def test_a_version_that_does_not_change(machine, update):
     with pytest.raises(FirmwareError) as refused:
         update()
     assert refused.value.message == (
-        "The update succeeded, but the versions are not as declared: bios is 2.6.6, but 2.7.1. is declared"
+        "The update succeeded, but the versions are not as declared: bios is 2.6.6, but 2.7.1 is declared."
     )
     assert machine.boots == 1
 

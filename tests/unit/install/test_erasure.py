@@ -217,7 +217,7 @@ def test_disks_that_cannot_be_erased_are_listed_and_left(bench):
     _, answer = bench.show(SDA, worn, dead)
     assert answer["reasons"][2:] == [
         "/dev/nvme0n1 (serial DISK-2, Fast) cannot be erased: it is read-only",
-        "cannot read /dev/sdc (serial DISK-3, Example 480) cannot be erased: it: Input/output error",
+        "/dev/sdc (serial DISK-3, Example 480) cannot be erased: it is unreadable: Input/output error",
     ]
     ordered = bench.erasing(SDA, worn, dead)
     assert [one["path"] for one in ordered["disks"]] == ["/dev/sda"]
@@ -226,7 +226,7 @@ def test_disks_that_cannot_be_erased_are_listed_and_left(bench):
     assert bench.state is State.FAILED
     reason = bench.journal.record.reason
     assert "/dev/nvme0n1 (serial DISK-2): it is read-only" in reason
-    assert "cannot read /dev/sdc (serial DISK-3): it: Input/output error" in reason
+    assert "/dev/sdc (serial DISK-3): it is unreadable: Input/output error" in reason
     assert "DISK-1" not in reason
     assert bench.certificate["result"] == "incomplete"
     assert [one["erased"] for one in bench.certificate["disks"]] == [True, False, False]
@@ -517,7 +517,7 @@ def test_from_off_to_erased(head, eraser, threads):
     ]
     assert eraser.state is Power.OFF
     assert eraser.medium is None
-    assert "set_powering off" not in eraser.calls
+    assert "set_power off" not in eraser.calls
     assert eraser.calls.count("set_power on") == 1
     assert eraser.agents[0].config["mode"] == MODE
     assert eraser.agents[0].config["serial"] == "SN-1"

@@ -71,7 +71,7 @@ def test_from_off_to_ready(head, machine):
     assert (record.serial, record.was_ready, record.stands, record.percent) == ("SN-1", True, True, 100)
     assert machine.override.target is BootTarget.DISK
     assert machine.calls.count("set_power on") == 2
-    assert "set_powering off" not in machine.calls
+    assert "set_power off" not in machine.calls
     assert machine.calls.index("eject_media") > machine.calls.index("set_power on")
     nothing_left(machine, one)
     assert [state for state, _ in one.notices][-3:] == [State.INSTALLED, State.FIRST_BOOT, State.READY]
@@ -112,7 +112,7 @@ def test_the_bmc_of_another_machine(head, machine):
 
 def test_the_macs_of_another_machine(head, machine):
     machine.macs = (mac(2),)
-    left_alone(head(), machine, f"has the MACs {mac(2)}, declared is {mac(1)}")
+    left_alone(head(), machine, f"has the MACs {mac(2)}, but {mac(1)} is declared")
 
 
 def test_a_mac_alone(head, machine):
@@ -313,7 +313,7 @@ def test_the_agent_never_calls(head, machine):
     )
     nothing_left(machine, one)
     assert machine.state is Power.ON, "it is left on, for its console to be read"
-    assert "set_powering off" not in machine.calls
+    assert "set_power off" not in machine.calls
     waits.set()
 
 
@@ -516,7 +516,7 @@ def test_an_agent_that_cannot_power_off_is_helped(head, machine):
     machine.agent = lambda agent: (agent.install(), agent.dead.wait(10))
     one = head(power_off=0.05)
     assert one.run() is State.READY
-    assert machine.calls.count("set_powering off") == 1
+    assert machine.calls.count("set_power off") == 1
     nothing_left(machine, one)
 
 
@@ -531,7 +531,7 @@ def test_but_not_where_something_answers(head, machine):
     machine.agent = work
     one = head(power_off=1.0)
     assert one.run() is State.READY
-    assert "set_powering off" not in machine.calls
+    assert "set_power off" not in machine.calls
     assert machine.calls.count("set_power on") == 1
 
 
@@ -783,7 +783,7 @@ def test_a_surveyed_machine_that_stays_on(head, machine):
     machine.agent = lambda agent: (agent.install(), agent.dead.wait(10))
     one = head(power_off=0.05)
     assert one.run("discover") is State.SURVEYED
-    assert machine.calls.count("set_powering off") == 1
+    assert machine.calls.count("set_power off") == 1
     machine.cut = lambda: None
     again = head(power_off=0.05)
     with pytest.raises(InstallError, match="worker1 is surveyed and not off"):
@@ -818,7 +818,7 @@ def test_a_diskless_node_goes_on_from_memory(head, machine, tmp_path):
     assert one.run() is State.READY
     assert machine.signatures == [GPT]
     assert machine.calls.count("set_power on") == 1
-    assert "set_powering off" not in machine.calls
+    assert "set_power off" not in machine.calls
     assert "set_boot disk" not in machine.calls
     nothing_left(machine, one)
 

@@ -15,7 +15,7 @@ from tests.unit.bmc.fake import certificate
 from tests.unit.install.site import changed, make_site, make_worker
 
 XORRISO = "xorriso is missing: apt-get install xorriso"
-DNSMASQ = "dnsmasq, which `boot: pxe` needs, is missing (apt-get install dnsmasq-base)"
+DNSMASQ = "dnsmasq is missing; `boot: pxe` needs it (apt-get install dnsmasq-base)"
 IPMITOOL = "IPMI needs the program ipmitool (apt-get install ipmitool)"
 SUSHY = "Redfish needs the Python package sushy (pip install 'rackwright[bmc]')"
 

@@ -61,7 +61,7 @@ def test_its_token_is_gone_also_where_its_bmc_fails(server):
 @pytest.mark.parametrize("number", [1, 3])
 def test_one_that_cannot_be_answered_keeps_no_other_from_it(server, number):
     odd = Record(f"worker{number}", run="run1", mode="install", mac="odd")
-    with pytest.raises(ImageError, match="not a MAC address"):
+    with pytest.raises(ImageError, match="not a valid lower-case MAC address"):
         medium(server, number).make(odd, "token-1")
     medium(server, 2).make(record(2), "token-2")
     assert served(server) == {mac(2), f"{mac(2)}.img"}

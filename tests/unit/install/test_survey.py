@@ -59,7 +59,7 @@ def test_what_differs():
     assert found["CPU model"] == ("Xeon 8480", "Example CPU", False)
     assert found["Secure Boot"] == ("on", "not known", False)
     assert found["system disk"][2] is False
-    assert found["system disk"][1].startswith("the model Small matches 0 disks, and 1 are wanted")
+    assert found["system disk"][1].startswith("the model Small matches 0 disks, but 1 are needed")
 
 
 def test_what_is_not_declared_cannot_differ():

@@ -146,7 +146,7 @@ def test_a_rule_that_matches_too_many_names_what_there_is():
     node = changed(NODE, disk=DiskRule(model="Data 960"))
     there = "; found: " + ", ".join(one.label for one in inventory(1, *DISKS).disks)
     assert wrong(inventory(1, *DISKS), node) == (
-        f"the model Data 960 matches 2 disks, and 1 are wanted{there}",
+        f"the model Data 960 matches 2 disks, but 1 are needed{there}",
     )
 
 

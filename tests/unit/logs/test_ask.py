@@ -279,7 +279,7 @@ def test_lines_of_nodes_that_were_not_asked_for_are_dropped():
             Shell("", exit_status=127, stderr="python3: not found"),
             "the reader of its logs exited 127: python3: not found",
         ),
-        (Shell("{"), "the log reader's answer is invalid: it is not JSON"),
+        (Shell("{"), "the log reader's answer is invalid: it is not valid JSON"),
         (Shell(json.dumps({"version": 1, "unreadable": "no\x07 folder"})), r"head1: no\\x07 folder"),
         (Shell(json.dumps({"version": 1})), "is invalid: now"),
         (Shell(lines=[line("w1", -1)]), "is invalid: lines.0.at"),

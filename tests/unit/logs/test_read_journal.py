@@ -97,7 +97,7 @@ def test_a_file_that_cannot_be_opened_is_reported_and_hides_no_other(folder):
     folder.write(1, [entry(2, "b")])
     found = ask(folder)
     why = f"Failed to open journal file {path}: Bad message"
-    assert found["problems"] == [f"cannot read all of w1: {path.name}: {why}"]
+    assert found["problems"] == [f"w1: cannot read all of {path.name}: {why}"]
     assert messages(found) == [("w1", "b")]
 
 
@@ -111,7 +111,7 @@ def test_a_damaged_file_is_reported_and_read_as_far_as_it_can_be(folder, narrowe
     found = ask(folder, **narrowed)
     assert messages(found) == [("w1", "left"), ("w1", "open")]
     why = "Entry item 1 is bad, skipping over it."
-    assert found["problems"] == [f"cannot read all of w1: {path.name}: {why}"]
+    assert found["problems"] == [f"w1: cannot read all of {path.name}: {why}"]
 
 
 def test_a_file_that_is_closed_before_it_is_read_is_read(folder):
@@ -124,7 +124,7 @@ def test_a_file_that_is_closed_before_it_is_read_is_read(folder):
 def test_damage_is_reported_when_not_all_was_read(folder):
     folder.damage(folder.write(1, [entry(at, f"line {at}") for at in range(9)]))
     assert ask(folder, lines=2)["problems"] == [
-        "cannot read all of w1: remote-127.1.0.1.journal: Entry item 1 is bad, skipping over it."
+        "w1: cannot read all of remote-127.1.0.1.journal: Entry item 1 is bad, skipping over it."
     ]
 
 

@@ -64,7 +64,7 @@ def test_a_complaint_and_a_missing_tool_are_no_answer(tool, tmp_path, monkeypatc
     path = tmp_path / "xfs_quota"
     path.write_text("#!/bin/sh\necho 'xfs_quota: cannot setup path for mount /scratch: No such device' >&2\n")
     path.chmod(0o755)
-    with pytest.raises(NoQuota, match="exited 0 saying: xfs_quota: cannot setup path"):
+    with pytest.raises(NoQuota, match="exited 0 with the output: xfs_quota: cannot setup path"):
         is_enforced("/scratch")
     path.unlink()
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -151,7 +151,7 @@ def test_progress_comes_while_it_lasts(drives, monkeypatch):
         ({"size_bytes": 5}, "is not the approved disk"),
         ({"wwn": "other"}, "is not the approved disk"),
         ({"model": None}, "is not the approved disk"),
-        ({"serial": "S-x"}, "has the serial number S-x, and S-sda was approved"),
+        ({"serial": "S-x"}, "has the serial number S-x, but S-sda was approved"),
         (
             {"signatures": ["/dev/sda:ext4:new"]},
             "changed since it was approved: it now has /dev/sda:ext4:new",

@@ -106,7 +106,7 @@ def test_a_disk_as_it_was_approved_is_accepted():
     ("found", "said"),
     [
         (None, "/dev/vda is gone"),
-        (_found(serial="S2"), "serial number S2, and S1 was approved"),
+        (_found(serial="S2"), "serial number S2, but S1 was approved"),
         (_found(serial=None), "serial number None"),
         (_found(signatures=[]), "no longer has /dev/vda1:ext4:old"),
         (_found(signatures=["/dev/vda1:ext4:old", "/dev/vda2:xfs:data"]), "now has /dev/vda2:xfs:data"),

@@ -81,7 +81,7 @@ def test_rocky_without_a_mirror_and_without_a_validator(rocky, monkeypatch):
 def test_ubuntu_over_the_network_needs_another_grub(ubuntu):
     node = ubuntu.model_copy(update={"install": ubuntu.install.model_copy(update={"boot": BootWay.PXE})})
     (wrong,) = Handovers(site(node)).problems([node])
-    assert "has no signed grub (grubnetx64.efi.signed or grubnetx64.efi)" in wrong
+    assert "lacks: signed grub (grubnetx64.efi.signed or grubnetx64.efi)" in wrong
 
 
 def test_a_node_with_an_image_is_not_looked_at():

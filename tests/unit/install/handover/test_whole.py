@@ -64,7 +64,7 @@ def test_from_off_to_ready_with_two_boots(site):
     assert states() == STATES.split()
     machine, installer = site.machine, site.machine.installers[0]
     assert machine.calls.count("set_power on") == 3
-    assert "set_powering off" not in machine.calls
+    assert "set_power off" not in machine.calls
     assert machine.override.target is BootTarget.DISK
     assert installer.posts == {"progress": (200, {}), "done": (200, {})}
     assert site.record.host_key == HOST_KEY
@@ -292,7 +292,7 @@ def test_an_installer_that_never_fetches_its_session(site):
     assert "the installer did not fetch its session within" in outcome.reason
     assert "(last: fetched preseed.cfg)" in outcome.reason
     assert site.machine.state is Power.ON, "it is left as it is"
-    assert "set_powering off" not in site.machine.calls
+    assert "set_power off" not in site.machine.calls
     waits.set()
     until(lambda: site.machine.state is Power.OFF)
     assert site.machine.installers[0].files["late"][0] == 404
@@ -538,7 +538,7 @@ def test_every_reason_of_every_node_before_the_first_machine_is_touched(sites):
     (site.files / "grubx64.efi").write_bytes(b"")
     message = refused(site)
     assert "worker1 has its management network on the tagged VLAN 7" in message
-    assert f"worker1: {site.files} has no signed grub" in message
+    assert f"worker1: {site.files} lacks: signed grub" in message
     assert f"worker2: {site.files / 'x'} lacks: kernel" in message
     assert "The MAC address of worker3 is not declared" in message
 

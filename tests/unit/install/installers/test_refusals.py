@@ -76,7 +76,7 @@ def test_a_boot_network_that_is_not_the_management_network():
     boot = BootNetwork(network="boot", server=IPv4Address("10.8.0.5"), bmc_server=IPv4Address("10.8.0.5"))
     assert _refused(make_request("debian-12"), boot_network=boot) == (
         "worker1 would be installed over the network boot, but an installer configures only one network: management.",
-        "`boot_network: {network: management}`, or declare an image",
+        "set `boot_network: {network: management}`, or declare an image",
     )
 
 
