@@ -37,7 +37,7 @@ def test_the_recorded_machine():
         (RECORDED[:-1], "list of block devices is incomplete"),
         (["begin", "lsblk {}", "end"], "lacks 'blockdevices'"),
         (["begin", 'lsblk {"blockdevices": []}', "disk sda", "end"], "does not list sda"),
-        (["begin", "lsblk rubbish", "end"], "not JSON"),
+        (["begin", "lsblk rubbish", "end"], "not valid JSON"),
         (["begin", 'lsblk {"blockdevices": []}', "mount / /x", "end"], "mountinfo"),
     ],
 )
@@ -63,15 +63,15 @@ def there(*disks: Disk) -> Storage:
 
 
 def test_a_missing_disk_is_named_with_those_that_are_there():
-    with pytest.raises(NoDisk, match=r"No disk x \(serial B\) is there") as refused:
+    with pytest.raises(NoDisk, match=r"No disk matches x \(serial B\)") as refused:
         chosen(there(BLANK), Selector("x", serial="B"))
-    assert refused.value.hint == "it has: A in 0000:01:00.0"
+    assert refused.value.hint == "the node has: A in 0000:01:00.0"
 
 
 @pytest.mark.parametrize(
     ("disks", "selector", "why"),
     [
-        ((BLANK, replace(BLANK, name="nvme1n1")), Selector("x", serial="A"), "2 disks are x"),
+        ((BLANK, replace(BLANK, name="nvme1n1")), Selector("x", serial="A"), "2 disks match x"),
         (
             (BLANK, replace(BLANK, name="nvme1n1", slots=("0000:02:00.0",))),
             Selector("x", slot="0000:02:00.0"),
@@ -81,7 +81,7 @@ def test_a_missing_disk_is_named_with_those_that_are_there():
         (
             (BLANK, replace(BLANK, name="sdb", serial="B")),
             Selector("x", slot="0000:01:00.0"),
-            "2 disks are x",
+            "2 disks match x",
         ),
     ],
 )

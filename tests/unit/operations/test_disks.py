@@ -141,7 +141,7 @@ def test_a_typed_serial_does_not_free_a_disk_in_use(made):
 
 def test_a_missing_disk(made):
     made.has(A)
-    with pytest.raises(NoDisk, match=r"No disk b \(serial B\)"):
+    with pytest.raises(NoDisk, match=r"No disk matches b \(serial B\)"):
         made.array()
     assert made.changes == []
 

@@ -232,7 +232,7 @@ def test_a_cluster_without_prometheus():
 def test_no_password_file(cluster, tmp_path):
     (tmp_path / "password").unlink()
     with pytest.raises(
-        RackwrightError, match=r"head1: Cannot query Prometheus: FileNotFoundError: .*password"
+        RackwrightError, match=r"head1: cannot query Prometheus: FileNotFoundError: .*password"
     ) as refused:
         run_queries(cluster("http://127.0.0.1:1"), [Query("up")])
     assert refused.value.hint == "check whether it is installed and running: rackwright verify"
