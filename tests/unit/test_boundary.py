@@ -46,7 +46,7 @@ from rackwright.boundary import (
         ('{"a":' * 900 + "1" + "}" * 900, "it is nested deeper than 32 levels"),
         ("[" + "0," * ITEMS_MAX + "0]", "it has more than 1000000 values"),
         ("9" * 5000, "it is not valid JSON: "),
-        (" " * (17 * 2**20), "it is 17 MiB, and 16 MiB are read at most"),
+        (" " * (17 * 2**20), "it is 17 MiB, but the limit is 16 MiB"),
     ],
     ids=[
         "empty",

@@ -70,7 +70,7 @@ def test_any_reply_is_judged_ten_thousand_times(reply: str) -> None:
             json.dumps({**VALID, "state": "unreachable"}),
             "state: Input should be 'in sync', 'drifted' or 'unknown'",
         ),
-        ("x" * (REPLY_MAX_BYTES + 9), "it is 64 KiB, and 64 KiB are read at most"),
+        ("x" * (REPLY_MAX_BYTES + 9), "it is 64 KiB, but the limit is 64 KiB"),
     ],
 )
 def test_what_is_refused_is_that_node_s_unknown(reply: str, why: str) -> None:
