@@ -91,7 +91,7 @@ def test_what_is_asked(rackwright, asked, file):
     given += ("--grep", "xid", "--priority", "err", "--audit", "--lines", "5")
     assert rackwright("logs", file, *given).status == 0
     (question,) = asked
-    assert question == command.Question(
+    assert question == command.LogQuery(
         since=NOW - 7200,
         until=NOW - 1800,
         nodes="w[1-2]",

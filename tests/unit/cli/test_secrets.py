@@ -111,7 +111,7 @@ def test_backup_and_restore(file, values, tmp_path):
     backup = tmp_path / "copy.age"
     assert values("backup", backup, file).out == f"{backup}: 2 secrets, decrypted and compared\n"
     before = store(file).content()
-    assert "exists already" in values("backup", backup, file).err
+    assert "already exists" in values("backup", backup, file).err
     store(file).path.unlink()
     assert values("restore", backup, file).status == 0
     assert store(file).content() == before

@@ -207,7 +207,7 @@ def entries(rackwright, path, *edits):
 
 def test_a_missing_lock_is_one_entry_after_the_files_own_mistakes(rackwright, tmp_path):
     path = tmp_path / "locked.yaml"
-    missing = f"The lock file {tmp_path}/locked does not exist.lock.yaml."
+    missing = f"The lock file {tmp_path}/locked.lock.yaml does not exist."
     *others, last = entries(rackwright, path)
     assert last == ("gpu_stack", missing, f"correct the mistakes above, then {AGAIN}")
     assert [where for where, _, _ in others] == ["roles.nvidia_driver.repository_key"]
@@ -220,7 +220,7 @@ def test_a_missing_lock_alone_names_the_command(rackwright, tmp_path):
     path = tmp_path / "locked.yaml"
     path.write_text(change(*LOCKED).replace("  nvidia_driver: {}\n", "").replace("  fabricmanager: {}", ""))
     (problem,) = json.loads(rackwright("validate", path, "--json").out)["problems"]
-    assert problem["message"] == f"The lock file {tmp_path}/locked does not exist.lock.yaml."
+    assert problem["message"] == f"The lock file {tmp_path}/locked.lock.yaml does not exist."
     assert (problem["path"], problem["hint"]) == ("gpu_stack", AGAIN)
 
 
