@@ -200,7 +200,10 @@ def test_a_unit_that_does_not_serve_is_an_error(cluster, head):
         ),
         ({"content": {**CONTENT, "state": b"queue"}}, r"Cannot unpack .*state\.gz\.age: "),
         ({"content": {**CONTENT, "state": QUEUE[:700]}}, r"Cannot unpack .*state\.gz\.age: "),
-        ({"recipients": [pyrage.x25519.Identity.generate().to_public()]}, "is not encrypted to your identity"),
+        (
+            {"recipients": [pyrage.x25519.Identity.generate().to_public()]},
+            "is not encrypted to your identity",
+        ),
     ],
 )
 def test_backups_that_are_refused(cluster, head, changes, message):

@@ -63,7 +63,7 @@ def test_a_lock_without_dcgm_is_refused(tmp_path):
     assert list(options.lock_problems(made)) == [
         (
             "",
-            "The lock leaves dcgm out for dgx-h100 on debian-13.",
+            "The lock omits dcgm for dgx-h100 on debian-13.",
             "remove dcgm from these nodes, or add it to gpu_stack and lock again",
         )
     ]

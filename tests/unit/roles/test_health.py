@@ -300,7 +300,7 @@ CASES = [
      "Slurm never runs its health program"),
     ("the workload manager runs the node's health check", {CONFIG: SETTINGS, LAST: ""}, Status.UNKNOWN, "did not print JSON"),
     *(("the workload manager runs the node's health check", {CONFIG: SETTINGS, LAST: text}, Status.UNKNOWN, why)
-      for text, why in (("[]", "does not say when"), ('{"at": NaN}', "holds NaN"), ('{"at": "1"}', "does not say when"),
+      for text, why in (("[]", "does not say when"), ('{"at": NaN}', "contains NaN"), ('{"at": "1"}', "does not say when"),
                         (last(-9000), "ahead of this machine's clock"))),
     *(("the node finds itself healthy", {SHOW: text}, Status.UNKNOWN, why)
       for text, why in (("[" * 9999, "nested deeper"), ("[]", "printed no verdict"), (shown("clean"), "no check passed"),

@@ -277,7 +277,7 @@ ONE = {"filesystems": {"/scratch": {"on": "mirror"}}}
     ("name", "host", "status", "evidence"),
     [
         (DISKS, answered(without="@"), "PASS", None),
-        (DISKS, answered(without="serial store1-data0"), "FAIL", "No disk a (serial store1-data0) is there."),
+        (DISKS, answered(without="serial store1-data0"), "FAIL", "No disk matches a (serial store1-data0)."),
         (DISKS, FakeHost({}), "UNKNOWN", None),
         (WHOLE, answered(*ARRAY, without="@"), "PASS", "mirror is clean, 2 members"),
         (WHOLE, answered(*REBUILDING, without="@"), "WARN", "mirror is rebuilding, 25 % done"),

@@ -46,7 +46,9 @@ def test_layouts(tmp_path, installer, names):
 
 def test_the_grub_of_ubuntus_iso_reads_no_network(tmp_path):
     make(tmp_path, UBUNTU)
-    with pytest.raises(InstallError, match=r"lacks: signed grub \(grubnetx64\.efi\.signed or grubnetx64\.efi\)"):
+    with pytest.raises(
+        InstallError, match=r"lacks: signed grub \(grubnetx64\.efi\.signed or grubnetx64\.efi\)"
+    ):
         find(node(tmp_path, Installer.AUTOINSTALL, BootWay.PXE))
     make(tmp_path, ["grubnetx64.efi.signed"])
     assert found(tmp_path, Installer.AUTOINSTALL, BootWay.PXE)[3] == "grubnetx64.efi.signed"
