@@ -30,7 +30,7 @@ class Adapter(Protocol[T_co]):
 ANSWER_MAX_BYTES = 16 * 2**20
 """Of one answer, decompressed. A working head with every role answers some 100 KiB."""
 DEPTH_MAX = 32
-"""Of nested lists and objects. The deepest document that a node of ours sends, the probe's, has ten."""
+"""Nesting limit of lists and objects. The deepest document that our programs send, the probe's, has ten levels."""
 ITEMS_MAX = 1_000_000
 """Of list elements and object members. Each takes up to 100 bytes of memory once read, and two to write."""
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
@@ -66,7 +66,7 @@ def printable_lines(text: str) -> str:
 def printable_block(text: str, limit: int) -> str:
     """As `printable_lines`, at most `limit` characters, each line but the first indented by four spaces or more.
 
-    So no line that a node wrote looks like one of ours.
+    So a line from a node never looks like our own output.
     """
     first, *rest = printable_lines(text[:limit]).split("\n")
     shown = "\n".join([first, *(line if line.startswith("    ") else f"    {line}" for line in rest)])
@@ -96,7 +96,7 @@ def decompressed(data: bytes, limit: int = ANSWER_MAX_BYTES) -> bytes:
     try:
         content = stream.decompress(data, limit + 1)
     except zlib.error as error:
-        raise Refused(f"it cannot be decompressed: {error}") from None
+        raise Refused(f"cannot decompress it: {error}") from None
     if len(content) > limit:
         raise Refused(f"it is more than {_size(limit)} when decompressed")
     if not stream.eof or stream.unused_data:
@@ -110,7 +110,7 @@ def read_json(text: str | bytes, limit: int = ANSWER_MAX_BYTES) -> Any:  # noqa:
     A lone surrogate in a string becomes U+FFFD, so that every string can be encoded.
     """
     if len(text) > limit:
-        raise Refused(f"it is {_size(len(text))}, and {_size(limit)} are read at most")
+        raise Refused(f"it is {_size(len(text))}, but the limit is {_size(limit)}")
     if isinstance(text, bytes):
         text = text.decode("utf-8", "replace")
     if sum(map(text.count, ",[{")) > ITEMS_MAX and _structure(text) > ITEMS_MAX:
@@ -122,7 +122,7 @@ def read_json(text: str | bytes, limit: int = ANSWER_MAX_BYTES) -> Any:  # noqa:
     except Refused:
         raise
     except ValueError as error:
-        raise Refused(f"it is not JSON: {error}") from None
+        raise Refused(f"it is not valid JSON: {error}") from None
     _check(value)
     lone = _SURROGATE_ESCAPE.search(text) is not None or not _is_encodable(text)
     return _encodable(value) if lone else value
@@ -172,7 +172,7 @@ def _structure(text: str) -> int:
 
 
 def _refuse_constant(name: str) -> None:
-    raise Refused(f"it holds {name}, which is not a number of JSON")
+    raise Refused(f"it contains {name}, which is not a JSON number")
 
 
 def _check(value: Any) -> None:  # noqa: ANN401 - JSON data
@@ -186,7 +186,7 @@ def _check(value: Any) -> None:  # noqa: ANN401 - JSON data
             elif isinstance(one, list):
                 below += one
             elif isinstance(one, float) and not math.isfinite(one):
-                raise Refused("it holds a number that is too large")
+                raise Refused("it contains a number that is too large")
         members = below
         if not members:
             return

@@ -1,4 +1,4 @@
-"""What every container runtime of a node has in common: where it runs, its mirror, limits and networks."""
+"""Options that all container runtimes of a node share: where they run, mirror, limits and networks."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class RuntimeOptions(RoleOptions):
     on: tuple[NodeRole, ...] = Field(
         default=(NodeRole.WORKER,),
         min_length=1,
-        description="Node roles whose nodes get it; on every other node nothing is installed.",
+        description="Node roles whose nodes get it; it is not installed on other nodes.",
     )
 
     def runs_on(self, node: Node) -> bool:
@@ -43,7 +43,7 @@ class RegistryAuth(Frozen):
 
     user: RegistryUser = Field(description="User or robot account, e.g. `ci`; for nvcr.io `$oauthtoken`.")
     stored_as: SecretName = Field(
-        description="Name of the password in the secrets store, e.g. `registry_ci`: put it there with `rackwright "
+        description="Name of the password in the secrets store, e.g. `registry_ci`: add it with `rackwright "
         "secrets put`. It is never generated."
     )
 
@@ -53,21 +53,21 @@ class RegistryAccess(Frozen):
 
     plain_http: bool = Field(
         default=False,
-        description="Reached by plain HTTP: an attacker on the path can change images, and read the password.",
+        description="Use plain HTTP: an attacker on the path can change images and read the password.",
     )
     ca: Path | None = Field(
         default=None,
-        description="Certificate of the authority that signed the registry's, PEM, beside the cluster file. None: "
+        description="PEM certificate of the CA that signed the registry's, next to the cluster file. None: "
         "the site's CA for registries of the cluster (role site_ca), else one that the OS trusts.",
     )
     auth: RegistryAuth | None = Field(
-        default=None, description="root's login, to pull and push. None: the registry asks for none."
+        default=None, description="root's login, to pull and push. None: no login."
     )
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         if self.plain_http and self.ca is not None:
-            raise ValueError("A registry of plain HTTP has no certificate: leave out `ca` or `plain_http`.")
+            raise ValueError("A registry cannot have both `ca` and `plain_http`: remove one of them.")
         return self
 
 
@@ -79,23 +79,23 @@ class PullingOptions(RuntimeOptions):
 
     registries: dict[RegistryName, RegistryAccess] = Field(
         default_factory=dict,
-        description="Registries by host[:port] that need more than HTTPS with a certificate that the OS trusts, e.g. "
+        description="Registries by host[:port] that need more than HTTPS with a trusted certificate, e.g. "
         "{registry.example.com:5000: {ca: site-ca.pem, auth: {user: ci, stored_as: registry_ci}}}.",
     )
     memlock_mib: int | Literal["unlimited"] = Field(
         default="unlimited",
-        description="Memory a container may lock, MiB. RDMA pins its buffers, so fabrics need `unlimited` "
+        description="Locked memory limit of a container in MiB. RDMA pins its buffers, so fabrics need `unlimited` "
         "(rdma-core and NCCL fail to register memory below it).",
     )
     nofile: int = Field(
-        default=1048576, ge=1024, le=1073741816, description="Files a process in a container may open."
+        default=1048576, ge=1024, le=1073741816, description="Open files limit of a process in a container."
     )
 
     @field_validator("memlock_mib")
     @classmethod
     def _is_positive(cls, value: int | str) -> int | str:
         if isinstance(value, int) and value < 1:
-            raise ValueError("memlock_mib is a number of MiB from 1 on, or `unlimited`.")
+            raise ValueError("memlock_mib must be a number of MiB of at least 1, or `unlimited`.")
         return value
 
     @model_validator(mode="before")
@@ -103,7 +103,7 @@ class PullingOptions(RuntimeOptions):
     def _moved(cls, given: object) -> object:
         if isinstance(given, dict) and "insecure_registries" in given:
             raise mistake(
-                "`insecure_registries` is gone: plain HTTP is declared for each registry.",
+                "`insecure_registries` no longer exists: declare plain HTTP for each registry.",
                 'e.g. `registries: {"10.1.0.10:5000": {plain_http: true}}`',
             )
         return given
@@ -170,8 +170,8 @@ class PullingOptions(RuntimeOptions):
             if access.plain_http and access.auth is not None:
                 yield (
                     f'registries["{name}"].auth',
-                    f"The password of {access.auth.user} crosses the network in the clear.",
-                    "give the registry a certificate, and leave out `plain_http`",
+                    f"The password of {access.auth.user} crosses the network unencrypted.",
+                    "give the registry a certificate, and remove `plain_http`",
                 )
 
     @property
@@ -205,14 +205,14 @@ class DaemonOptions(PullingOptions):
     source: Literal["distribution", "docker"] = "distribution"
     repository: HttpUrl = Field(
         default="https://download.docker.com/linux",
-        description="Base URL of Docker's repository or of the site's copy of it, for `source: docker`.",
+        description="Base URL of Docker's repository or the site's copy of it, for `source: docker`.",
     )
 
 
 class AddressPool(Frozen):
     """A range that is divided into one subnet for each container network."""
 
-    base: IPv4Network = Field(description="The whole range; it may overlap no declared network.")
+    base: IPv4Network = Field(description="The whole range; it must not overlap any declared network.")
     size: int = Field(default=24, ge=8, le=30, description="Prefix length of each subnet.")
 
 
@@ -221,8 +221,8 @@ def registry_problems(options: PullingOptions, cluster: Cluster) -> Iterator[Pro
     for name in sorted(set(options.plain_http) & set(site_registries(cluster))):
         yield (
             f'registries["{name}"].plain_http',
-            f"The registry {name} has a certificate of the site's CA and does not answer plain HTTP.",
-            "leave `plain_http` out",
+            f"The registry {name} has a certificate of the site's CA and does not accept plain HTTP.",
+            "remove `plain_http`",
         )
     for name, access in options.registries.items():
         if access.ca is None:
@@ -232,14 +232,14 @@ def registry_problems(options: PullingOptions, cluster: Cluster) -> Iterator[Pro
             text = (cluster.path.parent / access.ca).read_text("ascii")
         except (OSError, ValueError) as error:
             why = (
-                (error.strerror or "it cannot be read").lower()
+                (error.strerror or "it is unreadable").lower()
                 if isinstance(error, OSError)
                 else "it is not text"
             )
-            yield path, f"The certificate {access.ca} cannot be read: {why}.", "it is beside the cluster file"
+            yield path, f"Cannot read {access.ca}: {why}.", "the path is relative to the cluster file"
             continue
         if "-----BEGIN CERTIFICATE-----" not in text or "PRIVATE KEY" in text:
-            yield path, f"{access.ca} is not a file of certificates alone.", "give the CA's certificate, PEM"
+            yield path, f"{access.ca} must contain only certificates.", "use the CA's certificate in PEM"
 
 
 def pool_problems(cluster: Cluster, pools: Iterable[tuple[str, IPv4Network]]) -> Iterator[Problem]:
@@ -253,7 +253,7 @@ def pool_problems(cluster: Cluster, pools: Iterable[tuple[str, IPv4Network]]) ->
                         f"The range {pool} overlaps the network {network.name}, {network.cidr}: nodes with "
                         "containers would no longer reach it."
                     ),
-                    "choose a private range that no network of the site has",
+                    "choose a private range that no site network uses",
                 )
 
 
@@ -263,7 +263,7 @@ def source_problems(role: str, options: DaemonOptions, cluster: Cluster) -> Iter
         if options.source == "distribution" and not node.os.container_daemons[role]:
             yield (
                 "source",
-                f"{node.os} has no package {role}, and {node.name} runs it.",
+                f"{node.name} runs {role}, but {node.os} has no package for it.",
                 "set `source: docker` for Docker's own repository, or use podman",
             )
             return
@@ -273,9 +273,9 @@ def source_problems(role: str, options: DaemonOptions, cluster: Cluster) -> Iter
                     "source",
                     (
                         f"{node.name} would get {role} from {options.source} and {other} from {given.source}; "
-                        "their containerd packages exclude each other."
+                        "their containerd packages conflict."
                     ),
-                    f"give {role} and {other} the same source",
+                    f"use the same source for {role} and {other}",
                 )
                 return
 
@@ -291,7 +291,7 @@ def user_problems(
             if name not in known:
                 yield (
                     f"users[{index}]",
-                    f"{node.name} has no user {name} that the access role declares.",
+                    f"{node.name} has no user {name} in the access role.",
                     "declare the user under `roles.access.users`",
                 )
                 return

@@ -1,4 +1,4 @@
-"""How a deploy gets from pyinfra's host to the declared cluster."""
+"""Gives a deploy the declared cluster for pyinfra's host."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Site:
     plans_only: bool = False
     """Nothing will be applied: secrets that do not exist yet are made up and stored nowhere."""
     renewed: frozenset[str] = frozenset()
-    """Secrets whose rotation is planned: another value is made up, whatever the store has."""
+    """Secrets with a planned rotation: a new value is generated, ignoring the store."""
     erasable: Mapping[str, str] = field(default_factory=dict)
     """Disks whose serial the operator typed for this run, and the content of each as the plan showed it: that
     may be destroyed, and nothing else."""

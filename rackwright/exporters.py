@@ -1,4 +1,4 @@
-"""What the options of roles that serve metrics share: one password, TLS by the site's CA, the unit's command line.
+"""Options that roles with metrics share: one password, TLS with the site's CA, the unit's command line.
 
 Prometheus, Alertmanager and nearly all exporters read the same file for TLS and users (prometheus/exporter-toolkit,
 docs/web-configuration.md, read 2026-11-26). They read it, and the certificate, again at each connection.
@@ -52,7 +52,7 @@ class ExporterOptions(RoleOptions, ExposesMetrics, Listens, NeedsCertificates, W
     port: int = Field(ge=1, le=65535, description="TCP port on the management address.")
     extra_arguments: tuple[str, ...] = Field(
         default=(),
-        description="Further arguments of the program, after rackwright's own; the last one counts.",
+        description="Additional arguments of the program, after rackwright's own; the last duplicate wins.",
     )
 
     @property
@@ -128,14 +128,14 @@ class ExporterOptions(RoleOptions, ExposesMetrics, Listens, NeedsCertificates, W
         return f"{scheme}://{cluster.management_address(node)}:{self.port}"
 
     def problems(self, cluster: Cluster) -> Iterable[Problem]:
-        """Families without the program; metrics and their password in the clear that nobody has declared so."""
+        """Report OS families without the program, and undeclared plain HTTP for metrics and their password."""
         nodes = [node for node in cluster.running(self.role, self) if self.serves(node)]
         for node in nodes:
             if not self.names(node).packages:
                 yield (
                     "",
-                    f"{node.os} has no package of {self.software}, which {node.name} is to run.",
-                    f"leave the role {self.role} out there",
+                    f"{node.name} should run {self.software}, but {node.os} has no package for it.",
+                    f"remove the role {self.role} from this node",
                 )
                 return
         for node in nodes:
@@ -144,7 +144,7 @@ class ExporterOptions(RoleOptions, ExposesMetrics, Listens, NeedsCertificates, W
                     "",
                     (
                         f"{node.name} has no certificate for {self.software}: metrics and their password would "
-                        "cross the network in the clear."
+                        "cross the network unencrypted."
                     ),
                     "add the role `site_ca: {}`, or declare it: `roles.prometheus.plain_http: true`",
                 )
@@ -185,6 +185,6 @@ def drop_in(cluster: Cluster, node: Node, options: ExporterOptions, arguments: I
 
 
 def _systemd_word(text: str) -> str:
-    """One word of ExecStart=, whatever is in it (systemd.service(5), "Command lines")."""
+    """One word of ExecStart=, quoted for systemd (systemd.service(5), "Command lines")."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
     return f'"{escaped}"'

@@ -1,4 +1,4 @@
-"""What the roles that mount filesystems of some kinds have in common: where they run, their units, what they refuse."""
+"""What the roles that mount filesystems share: where they run, their units, and what they refuse."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class MountingOptions(RoleOptions, MountsFilesystems, WritesUnitFiles):
                 yield (
                     "",
                     f"{node.name} cannot mount {one.name}: {why}.",
-                    f"leave it out of `storage.{one.name}.nodes`",
+                    f"remove it from `storage.{one.name}.nodes`",
                 )
                 return
 
@@ -61,7 +61,7 @@ class MountingOptions(RoleOptions, MountsFilesystems, WritesUnitFiles):
         """Nothing to mount."""
         if not cluster.running(self.role):
             kinds = " or ".join(sorted(self.mounts_kinds))
-            yield "", f"No node mounts a filesystem of the kind {kinds}.", "declare it under `storage`"
+            yield "", f"No node mounts a {kinds} filesystem.", "declare one under `storage`"
 
 
 def options_of(filesystem: Filesystem, own: tuple[str, ...] = ()) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from rackwright.render import render
 UNITS = "/etc/systemd/system"
 AUTOFS = "autofs"
 _NETWORK_TYPES = frozenset({"nfs", "nfs4", "ceph", "lustre"})
-"""Those of ours that systemd orders as network filesystems (fstype_is_network, src/basic/mountpoint-util.c of 252)."""
+"""Our filesystem types that systemd orders as network filesystems (fstype_is_network, src/basic/mountpoint-util.c of 252)."""
 _OCTAL = re.compile(r"\\([0-7]{3})")
 
 
@@ -151,7 +151,7 @@ def automount_text(mount: Mount) -> str | None:
 
 
 def unit_texts(mount: Mount) -> dict[str, str | None]:
-    """Path to content of its unit files; None: it has no such file."""
+    """Path to content of its unit files; None: the file does not exist."""
     return {
         f"{UNITS}/{mount_unit(mount)}": mount_text(mount),
         f"{UNITS}/{automount_unit(mount)}": automount_text(mount),

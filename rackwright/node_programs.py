@@ -1,4 +1,4 @@
-"""How modules of rackwright become what a node runs: a package folder to install, or one text to send.
+"""Turns modules of rackwright into what a node runs: a package folder to install, or a single text to send.
 
     python -m rackwright.node_programs rackwright.health.probe.main > probe.py
 

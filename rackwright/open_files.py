@@ -1,4 +1,4 @@
-"""The limit of open files, which connections to many nodes need more of than the usual 1024."""
+"""Raises the limit of open files: connections to many nodes need more than the usual 1024."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results of runs: all of them (burn-ins, storage benches), for comparison with the next ones, or the latest alone."""
+"""Stores results of runs (burn-ins, storage benches): all of them, for comparison, or only the latest."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ResultStore:
             path.parent.mkdir(mode=0o700, exist_ok=True)
             write_atomically(path, json.dumps(document, indent=1) + "\n", mode=0o644)
         except OSError as error:
-            raise self.error(f"The result cannot be stored at {path}: {error.strerror}.") from error
+            raise self.error(f"Cannot store the result at {path}: {error.strerror}.") from error
         return path
 
     def last(self, cluster: str) -> dict[str, Any]:
@@ -64,7 +64,7 @@ class LatestResult:
         try:
             write_atomically(path, json.dumps(document) + "\n", mode=0o644)
         except OSError as error:
-            return f"{path} cannot be written, the result is not remembered: {error.strerror}"
+            return f"cannot write {path}, so the result is not stored: {error.strerror}"
         return None
 
     def get(self, cluster: str) -> dict[str, Any]:

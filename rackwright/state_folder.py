@@ -1,4 +1,4 @@
-"""The folder in which rackwright keeps what it knows of a cluster between runs."""
+"""The folder in which rackwright keeps its state of a cluster between runs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def state_folder(cluster_name: str) -> Path:
         folder.chmod(0o700)
     except OSError as error:
         raise RackwrightError(
-            f"The state folder {folder} cannot be used: {error.strerror}.",
+            f"The state folder {folder} is not usable: {error.strerror}.",
             hint="set XDG_STATE_HOME to a folder that you own and can write, e.g. /var/tmp/state",
         ) from error
     return folder

@@ -1,4 +1,4 @@
-"""What a check can find: a role's check of a node, a health check, a burn-in. Runs on nodes too."""
+"""Results of checks: of roles, of health, of burn-ins. Also runs on nodes."""
 
 from __future__ import annotations
 

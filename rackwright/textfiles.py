@@ -1,4 +1,4 @@
-"""Where figures for node_exporter's textfile collector lie on nodes. Standard library alone: it goes to nodes as well."""
+"""Location of metrics for node_exporter's textfile collector. Standard library only: it also goes to nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""accept: from the cluster file to one verdict, with a report that can be handed over."""
+"""accept: from the cluster file to one verdict, with a report to hand over."""
 
 from rackwright.accept.report import AcceptReport, Verdict
 from rackwright.accept.run import accept

@@ -1,4 +1,4 @@
-"""What an acceptance came to, and the document it is stored as."""
+"""Result of an acceptance, and the document it is stored as."""
 
 from __future__ import annotations
 

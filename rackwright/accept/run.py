@@ -1,4 +1,4 @@
-"""Runs the stages one after the other; one that fails ends the run."""
+"""Runs the stages in order; a failed stage ends the run."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class _Run:
         applied = self._stage(StageName.APPLY, stages.apply, judge_applied, raises=True)
         second: PlanResult | None = None
         if applied is not None and all(node.as_declared for node in applied.plan.nodes.values()):
-            self._note(StageResult(StageName.PLAN, Status.PASS, "the plan of the apply was empty already"))
+            self._note(StageResult(StageName.PLAN, Status.PASS, "the plan was already empty"))
         else:
             second = self._stage(StageName.PLAN, stages.plan, judge_second_plan)
         verified = self._stage(StageName.VERIFY, stages.verify, judge_verified)

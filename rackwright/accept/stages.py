@@ -1,4 +1,4 @@
-"""What accept is made of: five callables, each replaceable, and what a stage came to."""
+"""The stages of accept: five replaceable callables, and the result of a stage."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def judge_applied(applied: Applied) -> StageResult:
     troubles = {node: (status, text) for node, status, text in planned}
     for outcome in result.failed:
         status = Status.UNKNOWN if outcome.unreachable else Status.FAIL
-        troubles[outcome.node] = (status, f"{outcome.node}: {outcome.error or 'failed without saying why'}")
+        troubles[outcome.node] = (status, f"{outcome.node}: {outcome.error or 'failed without a reason'}")
     troubles |= {node: (status, text) for node, status, text in _reboots(result.reboots)}
     if result.interrupted:
         troubles[""] = (Status.UNKNOWN, "the apply was interrupted")

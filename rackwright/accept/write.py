@@ -38,7 +38,7 @@ def write_report(
         document.write_text(json.dumps(report.to_json(), indent=2) + "\n", encoding="utf-8")
         page.write_text(html(report, cluster, metrics), encoding="utf-8")
     except OSError as error:
-        raise RackwrightError(f"The report cannot be written to {folder}: {error.strerror}.") from error
+        raise RackwrightError(f"Cannot write the report to {folder}: {error.strerror}.") from error
     return document, page
 
 

@@ -1,1 +1,1 @@
-"""Backups of a head: the program that makes them on the node, and the one that puts them back there."""
+"""Backups of a head: the program that makes them on the node, and the one that restores them there."""

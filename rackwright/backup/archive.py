@@ -1,7 +1,7 @@
 """A folder as a tar archive, and back. Standard library only.
 
-A program may go on writing into the folder. Files come before folders: slurmctld's `job_state` names jobs whose scripts
-are in folders beside it, and a script that is archived later than the list is there at least as long as it is needed.
+The folder may be written to in the meantime. Files come before folders: slurmctld's `job_state` names jobs whose scripts
+are in folders next to it, so a script that is archived after the list exists at least as long as it is needed.
 The folder belongs to another user, who can swap a name for a link at any time: below it nothing is opened by its path.
 """
 
@@ -19,22 +19,22 @@ from typing import IO, cast
 from rackwright.node_folders.mounted import opened
 
 STAGING = ".rackwright-restore"
-"""Folder, inside the one that is put back, of what was unpacked and of what it replaces."""
+"""Folders, inside the restored one, for what was unpacked and what it replaces."""
 _TRIES = 20
 _PAUSE_SECONDS = 0.02
 _REPLACED = (".new", ".old")
 _DEEPEST = 200
-"""Levels of folders that are archived; each holds a descriptor."""
+"""Deepest archived folder level; each needs a descriptor."""
 _BELOW = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-"""Through no link, and without waiting for the writer of a pipe that took a file's place."""
+"""Follow no link, and do not wait for the writer of a pipe that replaced a file."""
 
 
-class Unsafe(Exception):  # noqa: N818 - as it is said
-    """An archive holds what cannot be unpacked safely; the text says what."""
+class Unsafe(Exception):  # noqa: N818 - a state, not an error class
+    """An archive has contents that cannot be unpacked safely; the text names them."""
 
 
 def write(folder: str, out: IO[bytes]) -> int:
-    """Write the archive of a folder; the number of files in it. OSError where one cannot be read whole."""
+    """Write the archive of a folder; returns the number of files. OSError if one cannot be read completely."""
     into = _Out(out)
     # dereference: a file with two names is stored twice, since `put_back` unpacks no links
     with tarfile.open(
@@ -50,9 +50,9 @@ def write(folder: str, out: IO[bytes]) -> int:
 
 
 class _Out:
-    """Takes nothing more of an archive that is given up: tarfile writes its buffer after an exception too.
+    """Discards further output of an aborted archive: tarfile writes its buffer even after an exception.
 
-    That can block, or fail with another exception in place of the one that ends the backup.
+    That could block, or raise another exception in place of the one that ended the backup.
     """
 
     def __init__(self, out: IO[bytes]) -> None:
@@ -70,7 +70,7 @@ def _add(tar: tarfile.TarFile, folder: int, below: str) -> int:
     for name in _listed(folder):
         if not below and name == STAGING:
             continue
-        # what was removed since need not be there again
+        # a file removed in the meantime may be missing
         with contextlib.suppress(FileNotFoundError):
             found = os.stat(name, dir_fd=folder, follow_symlinks=False)
             if stat.S_ISDIR(found.st_mode):
@@ -103,7 +103,7 @@ def _listed(folder: int) -> list[str]:
 
 
 def _add_file(tar: tarfile.TarFile, folder: int, name: str, path: str) -> None:
-    """Read from one descriptor: a file that is replaced meanwhile is archived as the old or the new one. OSError if it is not a file."""
+    """Read from one descriptor: a file replaced in the meantime is archived as the old or the new one. OSError if it is not a file."""
     for attempt in range(_TRIES):
         try:
             with open(
@@ -120,14 +120,14 @@ def _add_file(tar: tarfile.TarFile, folder: int, name: str, path: str) -> None:
 
 
 def _member(tar: tarfile.TarFile, folder: int, path: str) -> tarfile.TarInfo:
-    # tarfile takes paths and files alone; this path leads to what the descriptor has open, whatever its name is now
+    # tarfile accepts only paths and files; this path opens the descriptor's file, even after a rename
     return tar.gettarinfo(f"/proc/self/fd/{folder}", arcname=path)
 
 
 def put_back(folder: str, stream: IO[bytes]) -> int:
-    """Replace all that is in a folder by an archive's content; the number of files. Safe to repeat when interrupted.
+    """Replace everything in a folder with an archive's content; returns the number of files. Safe to repeat after an interruption.
 
-    All is unpacked beside it first, so that a damaged archive changes nothing.
+    Everything is unpacked next to it first, so that a damaged archive changes nothing.
     """
     staging = os.path.join(folder, STAGING)
     fresh, before = os.path.join(staging, "new"), os.path.join(staging, "before")
@@ -150,7 +150,7 @@ def put_back(folder: str, stream: IO[bytes]) -> int:
 
 
 def check(stream: IO[bytes]) -> None:
-    """Read an archive to its end; Unsafe or tarfile.TarError for one that `put_back` would refuse."""
+    """Read an archive to its end; Unsafe or tarfile.TarError if `put_back` would refuse it."""
     with tarfile.open(fileobj=stream, mode="r|") as tar:
         for member in tar:
             if member.name != ".":
@@ -193,7 +193,7 @@ def _safe(member: tarfile.TarInfo) -> str:
 
 
 def _give(path: str, member: tarfile.TarInfo) -> None:
-    """Owner and mode as archived: by name where the node knows it, since numbers may differ on a new installation."""
+    """Owner and mode as archived: by name if the node knows it, since numbers may differ on a new installation."""
     try:
         shutil.chown(path, member.uname or member.uid, member.gname or member.gid)
     except LookupError:

@@ -1,7 +1,7 @@
-"""The backups in a place: their names, their manifests, and which of them are kept. Standard library only.
+"""Backups in a place: their names, their manifests, and which of them are kept. Standard library only.
 
-A backup is a folder `<node>-20261126T023000Z` with one encrypted file for each part and a manifest. It gets its name
-once all of it is on the disk: a folder of another name is not a backup, and a backup of this name is whole.
+A backup is a folder `<node>-20261126T023000Z` with one encrypted file per part and a manifest. It gets its name
+once everything is on disk: a folder with another name is not a backup, and a backup with this name is complete.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _MANIFEST_MAX = 1 << 20
 _CHUNK = 1 << 20
 
 
-class Unreadable(Exception):  # noqa: N818 - as it is said
-    """A backup cannot be used; the text says why."""
+class Unreadable(Exception):  # noqa: N818 - a state, not an error class
+    """A backup cannot be used; the text is the reason."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Backup:
 
     @property
     def made(self) -> float:
-        """Seconds since 1970, when it was begun."""
+        """Start time, in seconds since 1970."""
         return made(self.name)
 
     @property
@@ -48,15 +48,15 @@ class Backup:
 
 
 def name_of(node: str, now: float) -> str:
-    """The name of a node's backup that begins now."""
+    """The name of a node's backup that starts now."""
     return f"{node}-{time.strftime(_STAMP, time.gmtime(now))}"
 
 
 def made(name: str) -> float:
-    """When a backup was begun; ValueError for what is not the name of a backup."""
+    """Start time of a backup; ValueError if this is not a backup name."""
     match = _NAME.fullmatch(name)
     if match is None:
-        raise ValueError(f"{name} is not the name of a backup")
+        raise ValueError(f"{name} is not a valid backup name")
     return float(calendar.timegm(time.strptime(match[2], _STAMP)))
 
 
@@ -67,14 +67,14 @@ def is_of(name: str, node: str) -> bool:
 
 
 def read(place: str, name: str) -> Backup:
-    """A backup in a place; Unreadable where its manifest does not describe one."""
+    """A backup in a place; Unreadable if its manifest is invalid."""
     path = os.path.join(place, name, MANIFEST)
     try:
         with open(path, "rb") as file:
             data = file.read(_MANIFEST_MAX + 1)
         manifest = json.loads(data) if len(data) <= _MANIFEST_MAX else None
     except (OSError, ValueError) as error:
-        raise Unreadable(f"{path} cannot be read: {error}") from None
+        raise Unreadable(f"cannot read {path}: {error}") from None
     why = mistake(manifest)
     if why is not None or manifest is None:
         raise Unreadable(f"{path} {why}")
@@ -82,7 +82,7 @@ def read(place: str, name: str) -> Backup:
 
 
 def mistake(manifest: Any) -> str | None:  # noqa: ANN401 - JSON data
-    """Why this is not a manifest; None where it is one."""
+    """Why this is not a valid manifest; None if it is."""
     if not isinstance(manifest, dict) or manifest.get("version") != 1:
         return "is not a manifest of version 1"
     if not all(isinstance(manifest.get(key), str) for key in ("cluster", "node", "installation")):
@@ -108,7 +108,7 @@ def _is_part(part: Any) -> bool:  # noqa: ANN401 - JSON data
 
 
 def backups(place: str, node: str) -> tuple[list[Backup], list[str]]:
-    """Backups of a node, newest first, and why others cannot be used. OSError where the place cannot be read."""
+    """Backups of a node, newest first, and why others cannot be used. OSError if the place cannot be read."""
     found, broken = [], []
     for name in sorted(os.listdir(place), reverse=True):
         if is_of(name, node):
@@ -127,7 +127,7 @@ def damage(place: str, backup: Backup) -> list[str]:
         try:
             size, digest = digest_of(path)
         except OSError as error:
-            wrong.append(f"{path} cannot be read: {error.strerror}")
+            wrong.append(f"cannot read {path}: {error.strerror}")
             continue
         if (size, digest) != (part["size"], part["sha256"]):
             wrong.append(f"{path} does not match the manifest: {size} bytes, sha256 {digest[:12]}")

@@ -1,9 +1,9 @@
-"""Makes a backup of this node; what the timer starts. Standard library only, Python 3.9 or newer.
+"""Makes a backup of this node; started by the timer. Standard library only, Python 3.9 or newer.
 
 backup             make one, and remove those that are not kept
-backup --first     as an apply does on a new node: leave the place alone where it holds backups already
-backup --anew      make one although the place holds backups of an earlier installation of the node
-backup --report    print what is in the place as JSON, with the newest backup compared with its manifest
+backup --first     as an apply does on a new node: do nothing if the place already has backups
+backup --anew      make one although the place has backups of an earlier installation of the node
+backup --report    print the contents of the place as JSON, after verifying the newest backup against its manifest
 """
 
 from __future__ import annotations
@@ -32,27 +32,27 @@ _HEADER_MAX = 64 * 1024
 
 
 def settings() -> dict[str, Any]:
-    """What is declared of this node's backups."""
+    """The declared settings of this node's backups."""
     try:
         with open(places.SETTINGS, encoding="utf-8") as file:
             found: dict[str, Any] = json.load(file)
     except (OSError, ValueError) as error:
-        raise Failure(f"{places.SETTINGS} cannot be read: {error}") from None
+        raise Failure(f"cannot read {places.SETTINGS}: {error}") from None
     return found
 
 
 def refuse_place(declared: dict[str, Any]) -> None:
-    """Failure where the place is not what is declared: a backup on the wrong disk is lost with it."""
+    """Failure if the place is not as declared: a backup on the wrong disk is lost with it."""
     mount = declared["mount"]
     if mount is not None:
         with contextlib.suppress(OSError):
-            os.listdir(mount["path"])  # an automount happens now
+            os.listdir(mount["path"])  # triggers an automount
         if (why := not_mounted(mount)) is not None:
             raise Failure(f"{declared['place']} is not used: {why}")
 
 
 def not_mounted(mount: dict[str, Any]) -> str | None:
-    """Why the declared filesystem is not at its path; None where it is."""
+    """Why the declared filesystem is not mounted; None if it is."""
     found = None
     with open("/proc/self/mountinfo", encoding="utf-8") as file:
         for line in file:
@@ -73,7 +73,7 @@ def _unescaped(path: str) -> str:
 
 
 def _open_place(declared: dict[str, Any]) -> None:
-    """The folder, root's alone: who can write there decides what a restore puts back."""
+    """Create the folder, owned by root: write access to it decides what a restore puts back."""
     place = declared["place"]
     os.makedirs(place, mode=0o700, exist_ok=True)
     found = os.stat(place)
@@ -93,7 +93,7 @@ def installation() -> str | None:
 
 
 def run(mode: str) -> int:
-    """Make a backup; the exit status."""
+    """Make a backup; returns the exit status."""
     now, declared = time.time(), settings()
     with _alone():
         try:
@@ -107,13 +107,13 @@ def run(mode: str) -> int:
     return 0
 
 
-class _Stopped(Exception):  # noqa: N818 - no Failure: a part is not tried again
+class _Stopped(Exception):  # noqa: N818 - not a Failure: the part is not tried again
     """systemd ends this program: its time limit, or `systemctl stop`."""
 
 
 @contextlib.contextmanager
 def _ends_on_sigterm() -> Iterator[None]:
-    """The signal as an exception, once: what was begun is removed, and the failure is noted."""
+    """Turn the signal into one exception: unfinished work is removed, and the failure is recorded."""
 
     def stop(number: int, _: object) -> None:
         signal.signal(number, signal.SIG_IGN)
@@ -136,7 +136,7 @@ def _run(declared: dict[str, Any], mode: str, now: float) -> str:
     if own is None:
         if there and mode != "--anew":
             why = (
-                f"{declared['place']} holds backups of an earlier installation of {declared['node']}: restore one with "
+                f"{declared['place']} has backups of an earlier installation of {declared['node']}: restore one with "
                 f"`rackwright restore`, or start over with: {places.PROGRAM} --anew"
             )
             if mode == "--first":
@@ -146,8 +146,8 @@ def _run(declared: dict[str, Any], mode: str, now: float) -> str:
         own = secrets.token_hex(16)
         _write(
             places.INSTALLATION, own + "\n", 0o600
-        )  # first: a backup of an unknown installation is another's
-    sweep(declared)  # before: what a killed run left may have filled the place
+        )  # first: a backup of an unknown installation belongs to another
+    sweep(declared)  # first: leftovers of a killed run may have filled the place
     manifest = make(declared, own, now)
     mine = [one.name for one in there if one.installation == own]
     gone = prune(declared, [*mine, manifest["name"]])
@@ -157,7 +157,7 @@ def _run(declared: dict[str, Any], mode: str, now: float) -> str:
 
 
 def _unfinished() -> str:
-    """Names the backup: a restore of another one would replace what this one has put back."""
+    """Refuse during an unfinished restore: restoring another backup would replace what this one has restored."""
     try:
         with open(places.UNFINISHED, encoding="utf-8") as file:
             of = f" of {', '.join(json.load(file)['run'])}"
@@ -185,7 +185,7 @@ def _note(
     manifest: dict[str, Any] | None = None,
     count: int = 0,
 ) -> None:
-    """What came of this attempt, for the checks and for Prometheus."""
+    """Record this attempt's result, for the checks and for Prometheus."""
     last = _last()
     last.update(attempt=now, error=why)
     if manifest is not None:
@@ -217,7 +217,7 @@ def _write(path: str, text: str, mode: int) -> None:
 
 
 def report(*, whole: bool) -> dict[str, Any]:
-    """What is in the place; `whole`: the files of the newest backup are read as well."""
+    """The contents of the place; `whole`: also read the files of the newest backup."""
     declared = settings()
     found: dict[str, Any] = {
         "place": declared["place"],
@@ -256,7 +256,7 @@ def _head(declared: dict[str, Any], backup: Backup, part: dict[str, Any]) -> byt
 
 
 def recipients_in(head: bytes) -> int | None:
-    """How many X25519 recipients an age file is encrypted to; None where it is not such a file.
+    """Number of X25519 recipients of an age file; None if it is not one.
 
     age-encryption.org/v1, "File format" and "X25519 recipient stanza": a line `-> X25519 ...` each, then `--- MAC`.
     """

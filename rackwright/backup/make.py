@@ -21,12 +21,12 @@ _ERROR_MAX = 300
 _READY_SECONDS = 60
 
 
-class Failure(Exception):  # noqa: N818 - as it is said
-    """The backup could not be made; the text says why."""
+class Failure(Exception):  # noqa: N818 - a result, not an error class
+    """The backup could not be made; the text is the reason."""
 
 
 def make(settings: dict[str, Any], installation: str, now: float) -> dict[str, Any]:
-    """Make a backup in the place; its manifest, with its name. Failure leaves nothing that looks like a backup."""
+    """Make a backup in the place; returns its manifest with its name. Failure leaves nothing that looks like a backup."""
     place, name = settings["place"], name_of(settings["node"], now)
     if os.path.lexists(os.path.join(place, name)):
         raise Failure(f"{place}/{name} exists already")
@@ -69,17 +69,17 @@ def _part(part: dict[str, Any], folder: str) -> dict[str, Any]:
 
 
 def _encrypt(part: dict[str, Any], path: str) -> None:
-    """The part through gzip and age into a new file, on the disk when this returns; nothing is stored in clear."""
+    """Write the part through gzip and age into a new file, on disk when this returns; nothing is stored unencrypted."""
     with open(path, "wb") as out, tempfile.TemporaryFile() as errors, contextlib.ExitStack() as stack:
-        # -o with a file would leave half of one; the recipients are public keys
+        # -o with a file could leave a partial one; the recipients are public keys
         age = _started(stack, ["age", "--encrypt", "-R", places.RECIPIENTS], out, errors)
         gzip = _started(stack, ["gzip", "-c"], age.stdin, errors)
         if age.stdin is not None:
-            age.stdin.close()  # gzip's alone: age sees the end when gzip ends
+            age.stdin.close()  # only gzip has it: age sees the end when gzip exits
         why = _produce(part, gzip, errors)
         ends = [("gzip", gzip.wait()), ("age", age.wait())][
             ::-1
-        ]  # what age does not read, ends those before it
+        ]  # if age stops reading, the programs before it end too
         why = next((f"{program} exited {status}" for program, status in ends if status), why)
         if why is not None:
             raise Failure(f"{part['about']} was not backed up: {why}{_said(errors)}")
@@ -93,14 +93,14 @@ def _started(
     try:
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=out, stderr=errors)
     except OSError as error:
-        raise Failure(f"{command[0]} cannot be started: {error.strerror}") from None
+        raise Failure(f"cannot start {command[0]}: {error.strerror}") from None
     stack.callback(_end, process)
     return process
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     if process.poll() is None:
-        process.kill()  # first: closing its input writes what is buffered, which it may never read
+        process.kill()  # first: closing its input flushes the buffer, which it may never read
         process.wait()
     if process.stdin is not None:
         with contextlib.suppress(OSError):
@@ -108,7 +108,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _produce(part: dict[str, Any], gzip: subprocess.Popen[bytes], errors: IO[bytes]) -> str | None:
-    """Write the part to gzip's input and close that; why it is not whole, or None."""
+    """Write the part to gzip's input and close that; why it is incomplete, or None."""
     into = gzip.stdin
     if into is None:
         return "gzip has no input"
@@ -116,7 +116,9 @@ def _produce(part: dict[str, Any], gzip: subprocess.Popen[bytes], errors: IO[byt
         why = _not_ready(part, errors)
         if why is None and part["folder"] is not None:
             archive.write(part["folder"], into)
-            why = _not_ready(part, errors)  # unmounted meanwhile, its files look as if they had been removed
+            why = _not_ready(
+                part, errors
+            )  # if unmounted in the meantime, its files would appear to be removed
         elif why is None:
             status = subprocess.run(
                 ["sh", "-c", part["dump"]], stdin=subprocess.DEVNULL, stdout=into, stderr=errors, check=False
@@ -130,7 +132,7 @@ def _produce(part: dict[str, Any], gzip: subprocess.Popen[bytes], errors: IO[byt
 
 
 def _not_ready(part: dict[str, Any], errors: IO[bytes]) -> str | None:
-    """Why the part must not be read, or None: an empty mount point would pass for the state that is mounted there."""
+    """Why the part must not be read, or None: an empty mount point could pass for the state that is mounted there."""
     try:
         status = subprocess.run(
             ["sh", "-c", part["ready"]],
@@ -141,7 +143,7 @@ def _not_ready(part: dict[str, Any], errors: IO[bytes]) -> str | None:
             check=False,
         ).returncode
     except subprocess.TimeoutExpired:
-        return f"`{part['ready']}` did not end within {_READY_SECONDS} s"
+        return f"`{part['ready']}` did not finish within {_READY_SECONDS} s"
     return f"`{part['ready']}` exited {status}" if status else None
 
 
@@ -152,17 +154,17 @@ def _said(errors: IO[bytes]) -> str:
 
 
 def prune(settings: dict[str, Any], names: list[str]) -> list[str]:
-    """Remove backups that are not kept any more, and what interrupted runs have left; the names of the former."""
+    """Remove backups that are no longer kept, and leftovers of interrupted runs; returns the names of the former."""
     place = settings["place"]
     gone = sorted(set(names) - kept(names, settings["keep"], settings["keep_weekly"]))
-    for name in gone:  # by its name first: half of a backup must not look whole
+    for name in gone:  # rename first: half of a backup must not look complete
         os.rename(os.path.join(place, name), os.path.join(place, GONE + name))
     sweep(settings)
     return gone
 
 
 def sweep(settings: dict[str, Any]) -> None:
-    """Remove what interrupted runs of this node have left in the place; no other run may go on."""
+    """Remove leftovers of interrupted runs of this node in the place; no other run may be active."""
     place = settings["place"]
     for left in os.listdir(place):
         name = left.removeprefix(GONE).removeprefix(PARTIAL)

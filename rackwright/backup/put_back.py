@@ -1,11 +1,11 @@
-"""Puts parts of a backup back on this node, one step at a time. Standard library only, Python 3.9 or newer.
+"""Restores parts of a backup on this node, one step at a time. Standard library only, Python 3.9 or newer.
 
-It gets a step as JSON in its only argument. Each step can be repeated: what an interrupted restore left is done again.
+It gets a step as JSON in its only argument. Each step can be repeated after an interruption.
 
     state    print what an interrupted restore left, as JSON
-    begin    note the restore, keep units from starting, stop them, note that they are stopped
-    part     read a part from stdin, compare it with its digest, put it back
-    end      note that everything is put back, let the units start again
+    begin    record the restore, keep units from starting, stop them, record that they are stopped
+    part     read a part from stdin, verify its digest, restore it
+    end      record that everything is restored, let the units start again
     done     forget the restore, and continue the installation that made the backup
 """
 
@@ -32,24 +32,24 @@ _GUARD = (
 )
 
 
-class Failure(Exception):  # noqa: N818 - as it is said
-    """The step failed; the text says why."""
+class Failure(Exception):  # noqa: N818 - a result, not an error class
+    """The step failed; the text is the reason."""
 
 
 def state() -> dict[str, Any]:
-    """What an interrupted restore left; empty where there is none."""
+    """What an interrupted restore left; empty if there is none."""
     try:
         with open(places.UNFINISHED, encoding="utf-8") as file:
             found: dict[str, Any] = json.load(file)
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
-        raise Failure(f"{places.UNFINISHED} cannot be read: {error}") from None
+        raise Failure(f"cannot read {places.UNFINISHED}: {error}") from None
     return found
 
 
 def begin(step: dict[str, Any]) -> None:
-    """From here on the units start neither by themselves nor at a boot."""
+    """From here on the units cannot start, neither by themselves nor at boot."""
     _mark(run=step["run"])
     for unit in step["units"]:
         path = places.GUARD.format(unit=unit)
@@ -69,7 +69,7 @@ def _mark(**left: Any) -> None:  # noqa: ANN401 - JSON data
 
 
 def part(step: dict[str, Any], stream: IO[bytes]) -> str:
-    """Keep the part until all of it is there: half of it would be worse than nothing."""
+    """Buffer the part until it is complete: half of it would be worse than nothing."""
     declared = step["part"]
     spool = os.path.join(places.RESTORE, declared["name"] + ".gz")
     try:
@@ -104,7 +104,7 @@ def _load(command: str, content: IO[bytes]) -> str:
     ) as process:
         size = 0
         if process.stdin is not None:
-            with contextlib.suppress(BrokenPipeError):  # its exit status says why
+            with contextlib.suppress(BrokenPipeError):  # its exit status shows why
                 while chunk := content.read(_CHUNK):
                     process.stdin.write(chunk)
                     size += len(chunk)
@@ -118,7 +118,7 @@ def _load(command: str, content: IO[bytes]) -> str:
 
 
 def end(step: dict[str, Any]) -> None:
-    """The state is whole: from here on the units may start."""
+    """The state is complete: from here on the units may start."""
     left = state()
     if left:  # first: once a unit can start, what is here may be newer than the backup
         _mark(run=left.get("run"), ended=True)
@@ -126,13 +126,13 @@ def end(step: dict[str, Any]) -> None:
         path = places.GUARD.format(unit=unit)
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)
-        with contextlib.suppress(OSError):  # others may have put files there
+        with contextlib.suppress(OSError):  # it may contain other files
             os.rmdir(os.path.dirname(path))
     _systemctl("daemon-reload")
 
 
 def done(step: dict[str, Any]) -> None:
-    """The node is the one that was backed up: its timer goes on with that one's backups."""
+    """The node is the one that was backed up: its timer continues that one's backups."""
     if step["installation"] is not None:
         os.makedirs(places.STATE, mode=0o700, exist_ok=True)
         _write(places.INSTALLATION, step["installation"] + "\n")
@@ -172,7 +172,7 @@ def _alone() -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise Failure("an earlier restore step is still running here: wait until it ends") from None
-        for name in os.listdir(places.RESTORE):  # of a step that was killed
+        for name in os.listdir(places.RESTORE):  # left by a killed step
             if name.endswith(".gz"):
                 os.unlink(os.path.join(places.RESTORE, name))
         yield

@@ -1,4 +1,4 @@
-"""Reading a BMC's documents: each maker leaves out, renames and mistypes members, so nothing here raises."""
+"""Parses a BMC's documents: vendors omit, rename and mistype members, so nothing here raises."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FAILED = {"unavailableoffline"}
 
 
 def document(value: Any) -> Document:  # noqa: ANN401 - JSON data
-    """The value where it is an object; an empty one otherwise."""
+    """The value if it is an object, else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
@@ -46,7 +46,7 @@ def listed(doc: Document, name: str) -> Iterator[Document]:
 
 
 def text(doc: Document, *names: str) -> str | None:
-    """The first of these members that is text and not empty, printable."""
+    """The first of these members that is non-empty text, made printable."""
     for name in names:
         value = doc.get(name)
         if isinstance(value, str) and value.strip():
@@ -55,7 +55,7 @@ def text(doc: Document, *names: str) -> str | None:
 
 
 def number(doc: Document, *names: str) -> float | None:
-    """The first of these members that is a number, or text that reads as one."""
+    """The first of these members that is a number, or text that parses as one."""
     for name in names:
         value = doc.get(name)
         if isinstance(value, str) and len(value) < 32:
@@ -81,12 +81,12 @@ def links(doc: Document, name: str) -> list[str]:
 
 
 def last_part(path: str) -> str:
-    """The name at the end of a path: the resource's Id."""
+    """The last component of a path: the resource's Id."""
     return path.rstrip("/").rpartition("/")[2]
 
 
 def mac(value: Any) -> str | None:  # noqa: ANN401 - JSON data
-    """A MAC in lower case with colons; None where it is none, or all zeros or ones."""
+    """A MAC in lower case with colons; None if it is invalid, or all zeros or ones."""
     if not isinstance(value, str) or len(value) > 32:
         return None
     digits = value.strip().lower().replace("-", ":")
@@ -97,7 +97,7 @@ def mac(value: Any) -> str | None:  # noqa: ANN401 - JSON data
 
 
 def condition(doc: Document) -> Condition:
-    """The state of a part by its `Status`; a part that is not there is absent, even with a health."""
+    """The state of a part from its `Status`; a part that is not present is absent, even with a health."""
     status = sub(doc, "Status")
     state = (text(status, "State") or "").lower()
     if state in _NOT_THERE:
@@ -109,5 +109,5 @@ def condition(doc: Document) -> Condition:
 
 
 def severity(word: str | None) -> Condition:
-    """A word of Redfish's Health or Severity."""
+    """A value of Redfish's Health or Severity."""
     return _CONDITIONS.get((word or "").lower(), Condition.UNKNOWN)

@@ -1,4 +1,4 @@
-"""Many BMCs at once: each answers or fails for itself, and one that hangs delays no other."""
+"""Queries many BMCs in parallel: each succeeds or fails independently, and a hung one delays no other."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from rackwright.ssh.side_by_side import side_by_side
 T = TypeVar("T")
 AT_ONCE = 64
 WITHIN_SECONDS = 240
-"""For all that is asked of one BMC: a slow one takes a second for each of some 40 requests."""
+"""Time limit per BMC: a slow one takes a second for each of about 40 requests."""
 
 
 def passwords_of(cluster: Cluster, nodes: Iterable[Node]) -> dict[str, Secret]:
-    """The BMC password of each node that has a BMC; SecretsError where one is not in the store."""
+    """BMC password of each node with a BMC; SecretsError if one is missing from the store."""
     store = store_of(cluster)
     return {node.name: store.get(node.bmc.password) for node in nodes if node.bmc is not None}
 
@@ -36,11 +36,11 @@ def ask_all(
     passwords: Mapping[str, Secret] | None = None,
     done: Callable[[str], None] = lambda node: None,
 ) -> dict[str, T | BmcError]:
-    """What each node's BMC answers, in the order of the nodes, or why it did not; nodes without a BMC are left out.
+    """Each node's answer or error, in node order; nodes without a BMC are skipped.
 
     + within: seconds for each BMC
-    + passwords: by node, where they were read already
-    + done: called with each node's name as soon as its answer is there
+    + passwords: by node, if already read
+    + done: called with each node's name as soon as its result is available
     """
     chosen = [node for node in nodes if node.bmc is not None]
     known = passwords if passwords is not None else passwords_of(cluster, chosen)

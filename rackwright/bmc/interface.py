@@ -1,4 +1,4 @@
-"""What every BMC can be asked, whichever protocol it speaks."""
+"""The operations of every BMC, independent of its protocol."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Power(StrEnum):
 
 
 class PowerAction(StrEnum):
-    """What can be done to a node's power."""
+    """Actions on a node's power."""
 
     ON = "on"
     OFF = "off"
-    """At once, as if the plug were pulled."""
+    """Immediately, as if the plug were pulled."""
     SOFT = "soft"
     """Press the power button: the operating system shuts down."""
     CYCLE = "cycle"
@@ -43,7 +43,7 @@ class BootTarget(StrEnum):
     HTTP = "http"
     SETUP = "setup"
     NONE = "none"
-    """No override: the firmware's own order."""
+    """No override: the firmware's configured order."""
 
 
 class Condition(StrEnum):
@@ -58,15 +58,15 @@ class Condition(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BmcIdentity:
-    """Which machine this is; None and empty where the BMC does not report it."""
+    """Identity of the machine; None and empty if the BMC does not report it."""
 
     maker: str | None = None
     model: str | None = None
     serial: str | None = None
     uuid: str | None = None
-    """Lower case."""
+    """UUID in lower case."""
     macs: tuple[str, ...] = ()
-    """Of the node's own network ports, lower case; the BMC's ports are not among them."""
+    """MACs of the node's network ports, lower case, without the BMC's ports."""
     bios: str | None = None
     bmc_firmware: str | None = None
 
@@ -96,7 +96,7 @@ class LogEntry:
     """One line of the hardware's event log."""
 
     when: datetime | None
-    """With its time zone; None where the BMC had no clock yet."""
+    """Time with its zone; None if the BMC's clock was not set yet."""
     severity: Condition
     message: str
     sensor: str | None = None
@@ -114,20 +114,20 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class BmcHealth:
-    """What the BMC measures."""
+    """Sensor readings of the BMC."""
 
     overall: Condition
-    """The BMC's own verdict on the whole machine."""
+    """The BMC's overall health of the machine."""
     power_supplies: tuple[Part, ...] = ()
     fans: tuple[Part, ...] = ()
     temperatures: tuple[Part, ...] = ()
     power_watts: float | None = None
     sel_full: int | None = None
-    """Percent of the event log's room that is used; None where it is not reported."""
+    """Percent of the event log that is used; None if not reported."""
     sel_wraps: bool = False
-    """Whether a full log drops its oldest entries; otherwise it drops new ones, as IPMI's does."""
+    """Whether a full log drops its oldest entries; if not, it drops new ones, as IPMI's does."""
     unread: tuple[str, ...] = ()
-    """Resources that the BMC failed to read, so that parts may be missing here."""
+    """Resources that the BMC failed to read, so some parts may be missing here."""
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -146,16 +146,16 @@ class Firmware:
 
 
 class BmcClient(Protocol):
-    """One BMC, logged in when first asked.
+    """One BMC; logs in on first use.
 
-    Every method raises BmcError, which names the node, the BMC's address, what was asked and what to do next.
+    Every method raises BmcError, which names the node, the BMC's address, the request and what to do next.
     """
 
     def power(self) -> Power:
         """Whether the node has power."""
 
     def set_power(self, action: PowerAction) -> None:
-        """Ask for a change; returns once the BMC has accepted it, which is before it has happened."""
+        """Request a change; returns once the BMC has accepted it, before it has happened."""
 
     def identity(self) -> BmcIdentity:
         """Which machine this is."""
@@ -164,39 +164,39 @@ class BmcClient(Protocol):
         """What overrides the firmware's boot order."""
 
     def set_boot(self, target: BootTarget, *, once: bool, http_uri: str | None = None) -> None:
-        """Override the boot order, for the next boot or until it is changed; in UEFI mode.
+        """Override the boot order, for the next boot or permanently; in UEFI mode.
 
-        Over Redfish, BmcError where the BMC accepts it and reports another target.
+        Over Redfish, raises BmcError if the BMC accepts it but then reports another target.
 
-        + http_uri: what to fetch with `BootTarget.HTTP`; a BMC that cannot be given it leaves that to DHCP
+        + http_uri: URL for `BootTarget.HTTP`; a BMC that cannot be given one leaves that to DHCP
         """
 
     def media(self) -> list[Media]:
         """The virtual drives."""
 
     def insert_media(self, url: str) -> None:
-        """Put a write-protected CD from this URL into the virtual drive; what is there is ejected.
+        """Insert a write-protected CD from this URL into the virtual drive; ejects what is in it.
 
-        Returns once the drive reports it, as far as the BMC reports that; BmcError where it does not in time.
+        Returns once the drive reports it, if the BMC does so; BmcError if it does not in time.
         """
 
     def trust_media(self, pem: str) -> bool:
-        """Have the BMC check the certificate of the server that images come from, against this CA.
+        """Make the BMC verify the image server's certificate against this CA.
 
-        False where this BMC cannot: it then fetches images over HTTPS without a check, or refuses to.
+        False if this BMC cannot: it then downloads images over HTTPS without verification, or refuses to.
         """
 
     def eject_media(self) -> None:
-        """Empty the virtual drives for CDs."""
+        """Eject the virtual CDs."""
 
     def secure_boot(self) -> bool | None:
-        """Whether the firmware's next boot checks signatures; None where the BMC does not know."""
+        """Whether the firmware's next boot checks signatures; None if the BMC does not report it."""
 
     def set_secure_boot(self, on: bool) -> None:
-        """Switch Secure Boot, from the next boot on."""
+        """Turn Secure Boot on or off, from the next boot on."""
 
     def identify(self, on: bool) -> None:
-        """Switch the light that shows where in the rack it is."""
+        """Turn the locator light on or off."""
 
     def event_log(self, limit: int) -> list[LogEntry]:
         """The newest entries of the hardware's event log, newest first."""
@@ -208,19 +208,19 @@ class BmcClient(Protocol):
         """Versions of all components."""
 
     def bios(self) -> dict[str, object]:
-        """BIOS attributes in effect."""
+        """Current BIOS attributes."""
 
     def bios_pending(self) -> dict[str, object]:
         """BIOS attributes that the next boot sets."""
 
     def set_bios(self, changes: dict[str, object]) -> None:
-        """Set BIOS attributes with the next boot."""
+        """Set BIOS attributes on the next boot."""
 
     def console_command(self) -> list[str] | None:
-        """The command line that opens the serial console, no secret in it; usable until `close`."""
+        """The command line that opens the serial console, without secrets; usable until `close`."""
 
     def updates(self) -> BmcUpdates:
         """Firmware of every component, and updates of it; usable until `close`."""
 
     def close(self) -> None:
-        """Log out. Never raises: a BMC that has gone away ends its sessions by itself."""
+        """Log out. Never raises: an unreachable BMC ends its sessions by itself."""

@@ -1,7 +1,7 @@
-"""A BMC over IPMI 2.0 (RMCP+), driven with ipmitool.
+"""A BMC over IPMI 2.0 (RMCP+), using ipmitool.
 
-The password is in a file of a private folder, which ipmitool reads (`-f`): it is in no command line and no environment.
-Cipher suite 17 (SHA-256, AES) is used, or 3 (SHA-1, AES) where it is declared; never 0, which needs no password at all.
+The password is in a file in a private folder, which ipmitool reads (`-f`): it is never on a command line or in the environment.
+Cipher suite 17 (SHA-256, AES) is used, or 3 (SHA-1, AES) if declared; never 0, which needs no password at all.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from rackwright.boundary import last_line
 from rackwright.errors import BmcError
 
 _PASSWORD_MAX = 20
-"""Bytes of a password, by IPMI 2.0."""
+"""Longest password in IPMI 2.0, in bytes."""
 _OUTPUT_MAX = 4 * 2**20
 _OTHER_SUITE = ("invalid authentication algorithm", "is not what we requested", "cipher suite")
-"""In what ipmitool says of a BMC that does not know the cipher suite."""
+"""Parts of ipmitool's output if a BMC does not support the cipher suite."""
 _UNANSWERED = {
     "Unable to get Chassis Power Status": "",
     "Unable to set Chassis Power Control to": ", and may have done it",
 }
-"""What ipmitool 1.8.19 says of requests that got no answer within a session: of a refusal it says `failed` and why."""
+"""Output of ipmitool 1.8.19 for requests without an answer in a session; for a refusal it prints `failed` and why."""
 _LONG = 4
-"""Sensors and logs are read record by record: they may take this many times the time of one request."""
+"""Sensors and logs are read record by record, so they may take this many times one request's time."""
 _BOOT = {
     BootTarget.DISK: "disk",
     BootTarget.CD: "cdrom",
@@ -84,7 +84,7 @@ class IpmiClient:
         return ipmi_output.boot_of(self._run("chassis", "bootparam", "get", "5"))
 
     def set_boot(self, target: BootTarget, *, once: bool, http_uri: str | None = None) -> None:
-        """Override the boot order, in UEFI mode: without `efiboot` some boot the legacy way."""
+        """Override the boot order, in UEFI mode: without `efiboot` some use legacy boot."""
         if target is BootTarget.HTTP or http_uri is not None:
             raise self._cannot("boot from a URL")
         options = "options=efiboot" if once else "options=efiboot,persistent"
@@ -174,7 +174,7 @@ class IpmiClient:
 
     def _cannot(self, what: str) -> BmcError:
         return self._target.cannot(
-            f"{what} over IPMI", hint="declare `protocol: redfish` if this BMC speaks it"
+            f"{what} over IPMI", hint="declare `protocol: redfish` if this BMC supports it"
         )
 
     def _ipmitool(self) -> list[str]:
@@ -189,9 +189,9 @@ class IpmiClient:
             password = self._target.password.reveal().encode()
             if len(password) > _PASSWORD_MAX or b"\n" in password:
                 raise BmcError(
-                    f"The secret {self._target.bmc.password}, for the BMC of {self._target.node}, is not a valid password for "
-                    f"IPMI: more than {_PASSWORD_MAX} bytes, or several lines.",
-                    hint="give the BMC's user a password of at most 20 characters and store it with: "
+                    f"The secret {self._target.bmc.password}, for the BMC of {self._target.node}, is not a valid IPMI password: "
+                    f"it has more than {_PASSWORD_MAX} bytes, or several lines.",
+                    hint="set a password of at most 20 characters for the BMC's user and store it with: "
                     f"rackwright secrets put {self._target.bmc.password} FILE",
                 )
             self._folder = tempfile.TemporaryDirectory(prefix="rackwright-bmc-")  # for this user alone
@@ -203,7 +203,7 @@ class IpmiClient:
         return Path(self._folder.name, "password")
 
     def _optional(self, *command: str, long: bool = False) -> str:
-        """The output; empty where the BMC lacks the command."""
+        """The output; empty if the BMC does not support the command."""
         try:
             return self._run(*command, long=long)
         except NoAnswer:
@@ -217,8 +217,8 @@ class IpmiClient:
         seconds = min(allowed, self._ends - time.monotonic())
         if seconds <= 0:
             raise NoAnswer(
-                f"{self._target} is too slow: there was no time left for `{asked}`.",
-                hint="run again with --limit for this node alone",
+                f"{self._target} is too slow: no time left for `{asked}`.",
+                hint="run again with --limit for this node only",
             )
         try:
             done = subprocess.run(
@@ -247,7 +247,7 @@ class IpmiClient:
         return out
 
     def _failed(self, asked: str, out: str, err: str) -> BmcError:
-        said = last_line(out, err).replace(self._target.password.reveal(), "(the password)")
+        reason = last_line(out, err).replace(self._target.password.reveal(), "(the password)")
         bmc = self._target.bmc
         for words, doubt in _UNANSWERED.items():
             if words in err:
@@ -257,13 +257,13 @@ class IpmiClient:
                 )
         if "Unable to establish" not in err:
             return BmcError(
-                f"{self._target} failed at `{asked}`: {said.rstrip('. ')}.",
-                hint="some BMCs lack this command; is the user an administrator of the BMC?",
+                f"{self._target} failed at `{asked}`: {reason.rstrip('. ')}.",
+                hint="some BMCs do not support this command; does the user have the Administrator role on the BMC?",
             )
         if any(words in err.lower() for words in _OTHER_SUITE):
             return BmcError(
-                f"{self._target} refuses cipher suite {self._suite} of IPMI ({asked}).",
-                hint="update its firmware, or declare `cipher_suite: 3`, which old BMCs know; its SHA-1 is weaker"
+                f"{self._target} refuses IPMI cipher suite {self._suite} ({asked}).",
+                hint="update its firmware, or declare `cipher_suite: 3`, which older BMCs support; its SHA-1 is weaker"
                 if self._suite != 3
                 else "declare `cipher_suite: 17`; weaker suites than 3 are not used",
             )
@@ -275,11 +275,11 @@ class IpmiClient:
             )
         return NoAnswer(
             f"{self._target} does not answer IPMI on UDP port {bmc.port} ({asked}).",
-            hint="is its address right, its cable in, and IPMI over LAN enabled on the BMC?",
+            hint="check its address and cable; is IPMI over LAN enabled on the BMC?",
         )
 
     def _is_there(self) -> bool:
-        """Whether it answers what needs no login."""
+        """Whether it answers a request that needs no login."""
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
             asking.settimeout(2)
             try:

@@ -1,4 +1,4 @@
-"""What ipmitool prints, read: each function takes text and never raises."""
+"""Parses the output of ipmitool: each function takes text and never raises."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def power_of(text: str) -> Power:
 
 
 def boot_of(text: str) -> BootOverride:
-    """`chassis bootparam get 5`; flags that are not valid override nothing."""
+    """`chassis bootparam get 5`; invalid flags override nothing."""
     device = re.search(r"Boot Device Selector : (.+)", text)
     target = _DEVICES.get(device[1].strip().lower(), BootTarget.NONE) if device else BootTarget.NONE
     if target is BootTarget.NONE or "Boot Flag Valid" not in text:
@@ -131,14 +131,14 @@ def _entry(line: str) -> LogEntry | None:
 
 
 def _severity(message: str) -> Condition:
-    """IPMI has none: by the words of the event."""
+    """Severity from the words of the event; IPMI has no severity field."""
     if _WARNING.search(message) and not re.search(r"uncorrectable|non-recoverable", message, re.IGNORECASE):
         return Condition.WARNING
     return Condition.CRITICAL if _CRITICAL.search(message) else Condition.UNKNOWN
 
 
 def _time(day: str, hour: str) -> datetime | None:
-    """Dates are written with two digits of the year since ipmitool 1.8.19, and with four before."""
+    """Years have two digits since ipmitool 1.8.19, and four before."""
     hour = hour.removesuffix(" UTC")
     for layout in ("%m/%d/%y %H:%M:%S", "%m/%d/%Y %H:%M:%S"):
         try:

@@ -1,7 +1,7 @@
-"""Shim's MokManager driven over a serial console: a key that `mokutil --import` asked for is enrolled.
+"""Drives shim's MokManager over a serial console, to enrol a key that `mokutil --import` requested.
 
-It answers the screens it knows, and types nothing at any other. Before it agrees, it has MokManager show the key and
-compares its fingerprint: root on the node can put another key into the request, and the password does not cover it.
+It answers known screens, and types nothing on any other. Before it confirms, it makes MokManager show the key and
+compares its fingerprint: root on the node can replace the key in the request, and the password does not protect it.
 Screens and keys: shim, MokManager.c and lib/console.c (read 2026-11-27).
 """
 
@@ -37,16 +37,16 @@ _REFUSALS = (
     "No MOK keys found",
 )
 _UP, _DOWN, _ENTER, _ANY = b"\x1b[A", b"\x1b[B", b"\r", b" "
-"""A space ends the countdown and a key's details, and chooses nothing in a menu."""
+"""A space stops the countdown and closes a key's details, and selects nothing in a menu."""
 _LINUX = re.compile(r"Linux version \d")
 _FINGERPRINT = re.compile(r"(?:[0-9a-f]{2} ?){10}", re.IGNORECASE)
 _SHOWN_BYTES = 10
-"""Of 20: a line. A long certificate leaves no room for the second one on a screen of 25 lines."""
+"""First of the 20 bytes, one line: a long certificate leaves no room for the second line on a 25-line screen."""
 _MOVES_MAX = 24
 
 
-class UnknownScreen(BmcError):  # noqa: N818 - reads as the sentence it is
-    """The console shows something else than what has to come next; nothing was typed at it."""
+class UnknownScreen(BmcError):  # noqa: N818 - reads as a sentence
+    """The console does not show the expected screen; nothing was typed."""
 
 
 class NotEnrolled(BmcError):  # noqa: N818
@@ -54,13 +54,13 @@ class NotEnrolled(BmcError):  # noqa: N818
 
 
 @dataclass(frozen=True)
-class Pace:
-    """Seconds; every wait has an end."""
+class Timing:
+    """Wait limits in seconds."""
 
     step: float = 60.0
     """For the next screen."""
     quiet: float = 0.4
-    """Without a byte, before a screen counts as drawn; the countdown draws each second."""
+    """Silence after which a screen counts as drawn; the countdown redraws each second."""
     between: float = 0.05
     """Between characters of the password: a BMC's serial line has no flow control."""
 
@@ -71,9 +71,9 @@ class MokManager:
 
     node: str
     channel: Channel
-    pace: Pace = field(default_factory=Pace)
+    timing: Timing = field(default_factory=Timing)
     stopped: Callable[[], bool] = lambda: False
-    """Whether to wait no longer."""
+    """Whether to stop waiting."""
     notice: Callable[[str], None] = lambda text: None
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
@@ -83,19 +83,19 @@ class MokManager:
         self._secret: Secret | None = None
 
     def forget(self) -> None:
-        """Read what is left of the past: a BMC may show the last boot's text to a new session."""
-        deadline = self.clock() + self.pace.step
-        while self.channel.read(self.pace.quiet) and self.clock() < deadline:
+        """Discard old output: a BMC may replay the last boot's text to a new session."""
+        deadline = self.clock() + self.timing.step
+        while self.channel.read(self.timing.quiet) and self.clock() < deadline:
             pass
 
     def enrol(self, sha1: bytes, password: Secret, appears: float) -> None:
-        """Enrol the one key with this fingerprint, and have the machine boot again.
+        """Enrol the one key with this fingerprint, and reboot the machine.
 
-        UnknownScreen, NotEnrolled, or BmcError where the console ends. `appears`: seconds for MokManager to come.
+        UnknownScreen, NotEnrolled, or BmcError if the console ends. `appears`: seconds to wait for MokManager.
         """
         self._secret = password
         self._await(f"`{PRESS}`", self._appeared, appears)
-        self.notice("MokManager is on its console")
+        self.notice("MokManager is on the console")
         if PRESS in self._texts():
             self.channel.write(_ANY)
         self._choose(MENU, "Enroll MOK")
@@ -106,33 +106,33 @@ class MokManager:
         self._type(password)
         self._choose(MENU, "Reboot")
         self._see_it_go()
-        self.notice("the key is enrolled; it boots again")
+        self.notice("the key is enrolled; the node is rebooting")
 
     def _see_it_go(self) -> None:
-        """Until the menu is gone: closed at once, the console may not have passed the last key on."""
+        """Wait until the menu is gone: if closed at once, the console may not have forwarded the last key."""
         try:
             self._await("the machine's reset", lambda: "Reboot" not in self._texts())
         except UnknownScreen:
             raise
         except BmcError:
-            return  # with some BMCs the console ends with the machine's reset; mokutil reports what came of it
+            return  # on some BMCs the console ends when the machine resets; mokutil reports the result
 
     def _appeared(self) -> bool:
         texts = self._texts()
         if any(_LINUX.search(text) for text in texts):
             raise UnknownScreen(
-                f"{self.node} booted Linux, and MokManager was not on its serial console.",
-                hint="the firmware has to show its screens on the serial line (console redirection), and shim, with "
-                "mmx64.efi beside it, has to boot the node",
+                f"{self.node} booted Linux without showing MokManager on its serial console.",
+                hint="enable console redirection in the firmware, and make sure that shim boots the node, with "
+                "mmx64.efi next to it",
             )
         return PRESS in texts or MENU in texts
 
     def _compare(self, sha1: bytes) -> None:
-        """Have the key shown, and find it to be the one that was asked for, alone."""
+        """Display the key, and check that it is the requested one and the only one."""
         keys = [text for text in self._listed() if text.startswith("View key")]
         if keys != ["View key 0"]:
             raise NotEnrolled(
-                f"MokManager of {self.node} lists {len(keys)} keys, not the one that was asked for; none was enrolled.",
+                f"MokManager of {self.node} lists {len(keys)} keys instead of the requested one; none was enrolled.",
                 hint=_RESET,
             )
         self._choose(KEYS, "View key 0")
@@ -140,8 +140,8 @@ class MokManager:
         found = self._fingerprint()
         if found != sha1[: len(found)]:
             raise NotEnrolled(
-                f"MokManager of {self.node} would enrol another key, with the SHA-1 {found.hex(' ')} ...; it was not enrolled.",
-                hint=f"has another user of the node changed the request? {_RESET}",
+                f"MokManager of {self.node} would enrol another key, with SHA-1 {found.hex(' ')} ...; it was not enrolled.",
+                hint=f"did another user of the node change the request? {_RESET}",
             )
         self.channel.write(_ANY)
 
@@ -157,7 +157,7 @@ class MokManager:
         return bytes.fromhex("".join(row for row in rows if _FINGERPRINT.fullmatch(row)))
 
     def _choose(self, title: str, item: str) -> None:
-        """Move to an item of the menu with this title, and press Enter once it alone is marked."""
+        """Move to the menu item with this title, and press Enter once it is the only highlighted one."""
         for _ in range(_MOVES_MAX):
             self._await(f"`{item}` below `{title}`", lambda: self._menu(title, item) is not None)
             menu = self._menu(title, item)
@@ -177,9 +177,9 @@ class MokManager:
         return now is not None and now[1] != before
 
     def _menu(self, title: str, item: str) -> tuple[list[str], int] | None:
-        """The items below the title and which of them is marked; None where that menu is not, or not wholly, there.
+        """The items below the title, and which one is highlighted; None if the menu is missing or incomplete.
 
-        The marked one has another background than the title.
+        The highlighted item has another background than the title.
         """
         labels = self._screen.labels()
         place = next((number for number, label in enumerate(labels) if label.text == title), None)
@@ -193,17 +193,17 @@ class MokManager:
     def _type(self, password: Secret) -> None:
         for character in password.reveal():
             self.channel.write(character.encode())
-            self.sleep(self.pace.between)
+            self.sleep(self.timing.between)
         self.channel.write(_ENTER)
 
     def _await(self, what: str, there: Callable[[], bool], seconds: float | None = None) -> None:
-        """Until the console has drawn it; nothing is typed meanwhile."""
-        deadline = self.clock() + (self.pace.step if seconds is None else seconds)
+        """Wait until the console has drawn it; type nothing in the meantime."""
+        deadline = self.clock() + (self.timing.step if seconds is None else seconds)
         while True:
-            if data := self.channel.read(self.pace.quiet):
+            if data := self.channel.read(self.timing.quiet):
                 self._screen.feed(data)
             elif refusal := next((one for one in _REFUSALS if one in self._texts()), None):
-                raise NotEnrolled(f"MokManager of {self.node} says: {refusal}.", hint=_RESET)
+                raise NotEnrolled(f"MokManager of {self.node} reports: {refusal}.", hint=_RESET)
             elif there():
                 return
             if self.stopped():
@@ -219,13 +219,13 @@ class MokManager:
         if self._secret is not None:
             shown = shown.replace(self._secret.reveal(), "(the password)")
         return UnknownScreen(
-            f"UNKNOWN: the serial console of {self.node} does not show {what}; nothing was typed at what it shows:\n{shown}",
+            f"UNKNOWN: the serial console of {self.node} does not show {what}; nothing was typed. It shows:\n{shown}",
             hint=_RESET,
         )
 
 
 def _box(labels: Sequence[Label], item: str) -> list[Label]:
-    """The label with this text and those in the rows that join it; nothing where it is not there."""
+    """The label with this text and those in the adjoining rows; empty if it is missing."""
     at = next((number for number, label in enumerate(labels) if label.text == item), None)
     if at is None:
         return []

@@ -15,15 +15,15 @@ from rackwright.secrets.store import store_of
 
 
 def open_bmc(node: Node, password: Secret, connect: Connect, *, within: float | None = None) -> BmcClient:
-    """The client of a node's BMC, which connects when first asked; the caller closes it.
+    """The client of a node's BMC, which connects on first use; the caller closes it.
 
-    + within: seconds for all that is asked of it together
+    + within: seconds for all its requests together
     """
     if node.bmc is None:
         raise BmcError(f"{node.name} has no BMC declared.", hint="declare `bmc: {address: ...}` for it")
     target = Target(node.name, node.bmc, password)
     if node.bmc.protocol is BmcProtocol.IPMI:
-        from rackwright.bmc.ipmi import IpmiClient  # only what is needed, as below
+        from rackwright.bmc.ipmi import IpmiClient  # import only what is needed, as below
 
         return IpmiClient(target, within=within)
     try:
@@ -41,12 +41,12 @@ def open_bmc(node: Node, password: Secret, connect: Connect, *, within: float | 
 
 
 def connector(cluster: Cluster, node: Node) -> Connect:
-    """How connections to a node's BMC are made: inside the rack's network for a node of a lab rack that is up."""
+    """How to connect to a node's BMC: for a running lab rack, inside the rack's network."""
 
     def connect(address: str, port: int, timeout: float) -> socket.socket:
         opened: socket.socket | None = None
         if node.lab is not None:
-            from rackwright.lab.netns import open_socket  # a real site never loads the lab
+            from rackwright.lab.netns import open_socket  # only the lab needs it
 
             opened = open_socket(cluster.name, address, port, timeout)
         return opened if opened is not None else socket.create_connection((address, port), timeout)
@@ -59,7 +59,7 @@ Open = Callable[[Node], BmcClient]
 
 
 def opener(cluster: Cluster) -> Open:
-    """Opens the BMCs of a cluster's nodes, with their passwords from its secrets store."""
+    """Opens the BMCs of a cluster's nodes, with passwords from its secrets store."""
     store = store_of(cluster)
 
     def open_one(node: Node) -> BmcClient:

@@ -1,4 +1,4 @@
-"""Orders a change of power once; where the BMC's answer is lost, the power decides whether it has obeyed."""
+"""Changes power exactly once; if the BMC's answer is lost, the power state shows whether it obeyed."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from rackwright.bmc.target import NoAnswer
 from rackwright.errors import BmcError
 
 _ENDS_AT = {PowerAction.ON: Power.ON, PowerAction.OFF: Power.OFF}
-"""Of the other actions the power does not show soon enough, or not at all, that they were carried out."""
+"""For other actions, the power state does not show, or not soon enough, that they were done."""
 
 
 def switch(client: BmcClient, action: PowerAction, seconds: float, pause: Callable[[], bool]) -> None:
-    """Switch the power; BmcError where the BMC refuses, NoAnswer where it may have done it and this cannot be seen.
+    """Change the power; BmcError if the BMC refuses, NoAnswer if it may have done it and this cannot be observed.
 
-    + seconds: how long it may take until the power has changed
-    + pause: waits a moment; True: wait no longer
+    + seconds: longest time until the power has changed
+    + pause: waits a moment; True: stop waiting
     """
     try:
         return client.set_power(action)

@@ -1,4 +1,4 @@
-"""A BMC over Redfish: what it reports is read by us, what is changed goes through sushy."""
+"""A BMC over Redfish: we parse what it reports; changes go through sushy."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class RedfishClient:
         boot = sub(system, "Boot")
         enabled = "Disabled" if target is BootTarget.NONE else "Once" if once else "Continuous"
         maker = (text(system, "Manufacturer") or "").lower()
-        # sent where it differs, since some BMCs refuse it; Supermicro's forget the target without it
+        # sent only if it differs, since some BMCs refuse it; Supermicro's forget the target without it
         now = text(boot, "BootSourceOverrideMode")
         mode = now is not None and (now != "UEFI" or maker.startswith("supermicro"))
         mode = mode and target is not BootTarget.NONE
@@ -95,14 +95,14 @@ class RedfishClient:
         if path is None:
             raise self._session.target.cannot(
                 "take virtual media: it has no virtual drive for CDs",
-                hint="a licence of its maker may be missing; `boot: http` and `boot: pxe` need no virtual media",
+                hint="it may lack a vendor license; `boot: http` and `boot: pxe` need no virtual media",
             )
-        self._empty(there)  # with two CDs it would be the firmware's choice which one boots
+        self._empty(there)  # with two CDs, the firmware would choose which one boots
         await_task(self._tree, self._changes.insert(path, url), "insert virtual media")
         await_inserted(self._tree, path, url)
 
     def trust_media(self, pem: str) -> bool:
-        """Have the BMC check the server of images against this CA."""
+        """Make the BMC verify the image server against this CA."""
         path, drive = next(iter(cd_drives(drives(self._tree)).items()), ("", {}))
         certificates = link(drive, "Certificates")
         if certificates is None or not isinstance(drive.get("VerifyCertificate"), bool):
@@ -115,7 +115,7 @@ class RedfishClient:
         return True
 
     def eject_media(self) -> None:
-        """Empty the virtual drives for CDs."""
+        """Eject the virtual CDs."""
         self._empty(cd_drives(drives(self._tree)))
 
     def secure_boot(self) -> bool | None:
@@ -124,11 +124,11 @@ class RedfishClient:
         return enabled if isinstance(enabled, bool) else None
 
     def set_secure_boot(self, on: bool) -> None:
-        """Switch Secure Boot, from the next boot on."""
+        """Turn Secure Boot on or off, from the next boot on."""
         self._changes.secure_boot(self._needed("SecureBoot", "switch Secure Boot"), on)
 
     def identify(self, on: bool) -> None:
-        """Switch the light, on the system or on its chassis."""
+        """Turn the light on or off, on the system or on its chassis."""
         system = self._tree.system()
         for doc in (system, *self._tree.chassis(system)):
             path = text(doc, "@odata.id")
@@ -140,7 +140,7 @@ class RedfishClient:
             else:
                 self._light(path, on, etag)
             return
-        raise self._session.target.cannot("switch a light: it has none")
+        raise self._session.target.cannot("turn on a locator light: it has none")
 
     def event_log(self, limit: int) -> list[LogEntry]:
         """The newest entries of the hardware's event log."""
@@ -163,7 +163,7 @@ class RedfishClient:
         bios = self._session.get(self._needed("Bios", "report BIOS attributes"))
         settings = link(sub(bios, "@Redfish.Settings"), "SettingsObject")
         pending, now = attributes_of(self._tree.optional(settings)), attributes_of(bios)
-        # some list what will change, some everything as it will be
+        # some list only what will change, some list everything as it will be
         return {name: value for name, value in pending.items() if now.get(name) != value}
 
     def set_bios(self, changes: dict[str, object]) -> None:
@@ -172,8 +172,8 @@ class RedfishClient:
         known = attributes_of(self._session.get(path))
         if unknown := sorted(set(changes) - set(known)):
             raise self._session.target.cannot(
-                f"set {', '.join(unknown)}: its BIOS lacks the attribute",
-                hint="names differ by maker and firmware; the BMC's web page lists them",
+                f"set {', '.join(unknown)}: its BIOS does not have the attribute",
+                hint="names differ by vendor and firmware; the BMC's web interface lists them",
             )
         self._changes.bios(path, changes)
 
@@ -208,7 +208,7 @@ class RedfishClient:
         if path is None:
             raise self._session.target.cannot(
                 f"{what}: its system {last_part(self._tree.system_path())} has no {name}",
-                hint="update its firmware, or set this by hand in the firmware's setup",
+                hint="update its firmware, or change this in the firmware setup",
             )
         return path
 

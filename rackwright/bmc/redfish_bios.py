@@ -1,4 +1,4 @@
-"""The rules of BIOS attributes: the registry that a BMC publishes of them, and what it does not allow."""
+"""Rules for BIOS attributes: the registry that a BMC publishes, and which values it forbids."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _REGISTRIES_MAX = 128
 
 
 def read_registry(tree: Tree, bios: Document) -> dict[str, Document]:
-    """Attribute to its entry in the registry; empty where the BMC publishes none that can be read."""
+    """Attribute to its registry entry; empty if the BMC publishes no readable registry."""
     name = text(bios, "AttributeRegistry")
     if name is None:
         return {}
@@ -31,7 +31,7 @@ def read_registry(tree: Tree, bios: Document) -> dict[str, Document]:
         registry = tree.optional(uri)
     except NoAnswer:
         raise
-    except BmcError:  # e.g. one that is compressed: then the BMC refuses by itself
+    except BmcError:  # e.g. it is compressed: then the BMC itself rejects wrong values
         return {}
     entries = listed(sub(registry, "RegistryEntries"), "Attributes")
     return {name: one for one in entries if (name := text(one, "AttributeName")) is not None}
@@ -40,15 +40,15 @@ def read_registry(tree: Tree, bios: Document) -> dict[str, Document]:
 def refusals(
     changes: Mapping[str, object], now: Mapping[str, object], registry: Mapping[str, Document]
 ) -> dict[str, str]:
-    """Attribute to why it cannot have this value.
+    """Attribute to the reason why it cannot have this value.
 
-    + now: the attributes that the BIOS has
-    + registry: their rules; empty: not known
+    + now: the BIOS's current attributes
+    + registry: their rules; empty: unknown
     """
     found = {}
     for name, value in changes.items():
         if name not in now and name not in registry:
-            found[name] = "this BIOS lacks the attribute" + _near(name, [*now, *registry])
+            found[name] = "this BIOS does not have the attribute" + _near(name, [*now, *registry])
         elif (why := _refused(document(registry.get(name)), value)) is not None:
             found[name] = why
     return found
@@ -59,7 +59,7 @@ def _refused(entry: Document, value: object) -> str | None:
     if entry.get("ReadOnly") is True or entry.get("Immutable") is True:
         return "it is read-only"
     if kind == "password":
-        return "it is a password, which has no place in a cluster file"
+        return "it is a password, which must not be in a cluster file"
     if kind == "enumeration":
         values = [one for item in listed(entry, "Value") if (one := text(item, "ValueName")) is not None]
         return None if not values or value in values else f"{value} is not one of: {in_words(values)}"

@@ -1,4 +1,4 @@
-"""What overrides the firmware's boot order: what a BMC reports, and whether it took over what was asked of it."""
+"""Boot order overrides: what a BMC reports, and whether it applied a request."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ NAMES = {
     BootTarget.SETUP: "BiosSetup",
     BootTarget.NONE: "None",
 }
-"""As Redfish calls them."""
+"""Redfish names."""
 _READ_AS = {name.lower(): target for target, name in NAMES.items()} | {"usbcd": BootTarget.CD}
 _TRIES = 10
 _PAUSE_SECONDS = 1.0
 
 
 def boot_of(system: Document) -> BootOverride:
-    """The override in a system's document; one that is disabled is none."""
+    """The override in a system's document; a disabled one counts as none."""
     boot = sub(system, "Boot")
     enabled = (text(boot, "BootSourceOverrideEnabled") or "disabled").lower()
     target = _READ_AS.get((text(boot, "BootSourceOverrideTarget") or "none").lower(), BootTarget.NONE)
@@ -32,9 +32,9 @@ def boot_of(system: Document) -> BootOverride:
 
 
 def await_target(tree: Tree, wanted: BootTarget) -> None:
-    """Return once the BMC reports this target, or none at all; BmcError where it goes on to report another.
+    """Return once the BMC reports this target, or none at all; BmcError if it keeps reporting another.
 
-    How long it holds is not compared: sushy-tools reports `Continuous` also of an override for one boot.
+    Its duration is not compared: sushy-tools reports `Continuous` even for a one-time override.
     """
     for left in reversed(range(_TRIES)):
         reported = _reported(tree)
@@ -43,13 +43,13 @@ def await_target(tree: Tree, wanted: BootTarget) -> None:
         if not left or not tree.session.pause(_PAUSE_SECONDS):
             break
     raise tree.session.target.cannot(
-        f"boot from {NAMES[wanted]}: it accepted that, and reports the target {' and '.join(reported)}",
-        hint="reset the BMC itself, e.g. by its web page, or declare another `boot` way for this node",
+        f"boot from {NAMES[wanted]}: it accepted that, but reports the target {' and '.join(reported)}",
+        hint="reset the BMC itself, e.g. in its web interface, or declare another `boot` method for this node",
     )
 
 
 def _reported(tree: Tree) -> list[str]:
-    """The targets now: some BMCs have what was just set in the settings for the next boot alone."""
+    """Current targets: some BMCs show a new setting only in the settings for the next boot."""
     system = tree.system()
     settings = tree.optional(link(sub(system, "@Redfish.Settings"), "SettingsObject"))
     names = [text(sub(one, "Boot"), "BootSourceOverrideTarget") for one in (system, settings)]

@@ -1,7 +1,7 @@
-"""Changes over Redfish, asked for as each maker's BMC needs it: by OpenStack's sushy, behind typed functions.
+"""Changes over Redfish with vendor-specific handling: OpenStack's sushy behind typed functions.
 
-sushy knows the ETags that must be weakened, the media that must be patched, the parameters that one firmware demands
-and another refuses. Its connector is replaced: requests, logins and limits are ours (`redfish_session.py`).
+sushy knows the ETags that must be weakened, the media that must be patched, and the parameters that one firmware
+requires and another rejects. Its connector is replaced: requests, logins and limits are ours (`redfish_session.py`).
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from rackwright.errors import BmcError
 
 T = TypeVar("T")
 _REASON_MAX = 300
-logging.getLogger("sushy").setLevel(logging.CRITICAL + 1)  # it logs what BMCs answer, a repeated password too
+logging.getLogger("sushy").setLevel(logging.CRITICAL + 1)  # it logs BMC answers, which may repeat a password
 
 
 class _Connection(Connector):  # type: ignore[misc] # sushy has no types
-    """sushy's connector over our session: no requests, no retries, no second login."""
+    """sushy's connector over our session, without its requests, retries and login."""
 
     def __init__(self, session: RedfishSession) -> None:
         self._rackwright = session
         self.task: str | None = None
-        """That the BMC made of the last request; None where it was done with its answer."""
+        """Task that the BMC created for the last request; None if it was done immediately."""
 
     def _op(
         self,
@@ -67,7 +67,7 @@ class Changes:
         self._connection = _Connection(session)
 
     def reset(self, system: str, kinds: tuple[str, ...]) -> None:
-        """Change the power of a system: the first of these reset types that the BMC offers."""
+        """Change a system's power with the first of these reset types that the BMC supports."""
 
         def act() -> None:
             resource = System(self._connection, system)
@@ -75,8 +75,8 @@ class Changes:
             fit = next((kind for kind in kinds if kind in offered), None)
             if fit is None:
                 raise self._session.target.cannot(
-                    f"do {' or '.join(kinds)}; it offers {', '.join(sorted(offered))}",
-                    hint="another action may do: on, off, soft, cycle, reset",
+                    f"do {' or '.join(kinds)}; it supports {', '.join(sorted(offered))}",
+                    hint="try another action: on, off, soft, cycle, reset",
                 )
             resource.reset_system(offered[fit])
 
@@ -85,8 +85,8 @@ class Changes:
     def boot(self, system: str, target: str, enabled: str, http_uri: str | None, *, mode: bool) -> None:
         """Override the boot order.
 
-        + http_uri: given to a BMC that can keep one, in the same request
-        + mode: ask for UEFI as well
+        + http_uri: for a BMC that can store one, in the same request
+        + mode: also request UEFI
         """
 
         def act() -> None:
@@ -98,37 +98,37 @@ class Changes:
                 return
             if target not in offered:
                 raise self._session.target.cannot(
-                    f"boot from {target}; it offers {', '.join(sorted(offered))}",
-                    hint="declare another `boot` way for this node",
+                    f"boot from {target}; it supports {', '.join(sorted(offered))}",
+                    hint="declare another `boot` method for this node",
                 )
             uefi = BootSourceOverrideMode.UEFI if mode else None
             try:
                 resource.set_system_boot_options(offered[target], how_long, uefi, http_boot_uri=http_uri)
-            except sushy_errors.MissingAttributeError:  # nothing was sent: DHCP has to give the URL
+            except sushy_errors.MissingAttributeError:  # nothing was sent: DHCP must provide the URL
                 resource.set_system_boot_options(offered[target], how_long, uefi)
 
         self._do("set the boot order", act)
 
     def insert(self, media: str, url: str) -> str | None:
-        """Put an image into a virtual drive, write-protected; the task that does it, None where it is done."""
+        """Insert an image into a virtual drive, write-protected; returns the task, None if it is done."""
         self._do("insert virtual media", lambda: VirtualMedia(self._connection, media).insert_media(url))
         return self._connection.task
 
     def eject(self, media: str) -> str | None:
-        """Empty a virtual drive; the task that does it, None where it is done."""
+        """Empty a virtual drive; returns the task, None if it is done."""
         self._do("eject virtual media", lambda: VirtualMedia(self._connection, media).eject_media())
         return self._connection.task
 
     def secure_boot(self, path: str, on: bool) -> None:
-        """Switch Secure Boot."""
+        """Turn Secure Boot on or off."""
         self._do("switch Secure Boot", lambda: SecureBoot(self._connection, path).set_enabled(on))
 
     def bios(self, path: str, changes: Mapping[str, object]) -> None:
-        """Have the next boot set BIOS attributes."""
+        """Make the next boot set BIOS attributes."""
 
         def act() -> None:
             resource = Bios(self._connection, path)
-            # without a time iDRAC keeps the changes and never makes them
+            # without a time, iDRAC keeps the changes and never applies them
             on_reset = ApplyTime.ON_RESET in (resource.supported_apply_times or ())
             resource.set_attributes(dict(changes), apply_time=ApplyTime.ON_RESET if on_reset else None)
 
@@ -154,18 +154,18 @@ class Changes:
             ValueError,
             RecursionError,
         ):  # a document sushy cannot read
-            raise self._refused(what, "a document is not as Redfish describes it") from None
+            raise self._refused(what, "a document does not follow Redfish") from None
 
     def _refused(self, what: str, why: str) -> BmcError:
         why = printable(why.replace(self._session.target.password.reveal(), "(the password)"), 300)
         return self._session.target.cannot(
             f"{what}: {why.rstrip('. ')}",
-            hint="`rackwright bmc status FILE` prints its firmware; its maker's notes say what it accepts",
+            hint="`rackwright bmc status FILE` prints its firmware; see the vendor's release notes",
         )
 
 
 def _drop_override(resource: System, offered: Mapping[str, Any]) -> None:
-    """Boot in the firmware's own order, or from the disk where the BMC always overrides it, as sushy-tools does."""
+    """Boot in the firmware's order, or from disk if the BMC always overrides it, as sushy-tools does."""
     try:
         resource.set_system_boot_options(enabled=BootSourceOverrideEnabled.DISABLED)
     except sushy_errors.BadRequestError:
@@ -175,7 +175,7 @@ def _drop_override(resource: System, offered: Mapping[str, Any]) -> None:
 
 
 def _document(answer: Answer) -> Answer:
-    """A refusal as sushy reads it, also where the BMC gives its reason in plain text."""
+    """A refusal as sushy parses it, also if the BMC gives its reason in plain text."""
     try:
         answer.json()
     except BmcError:
@@ -185,7 +185,7 @@ def _document(answer: Answer) -> Answer:
 
 
 def _words(error: Any) -> str:  # noqa: ANN401 - sushy has no types
-    """The BMC's reason; sushy finds it where messages have `Severity`, and newer ones have `MessageSeverity` alone."""
+    """The BMC's reason; sushy finds it in messages with `Severity`, but newer ones have only `MessageSeverity`."""
     detail = str(error.detail or f"HTTP status {error.status_code}")
     infos = error.extended_info if isinstance(error.extended_info, list) else []
     words = [one["Message"] for one in infos if isinstance(one, dict) and isinstance(one.get("Message"), str)]

@@ -1,4 +1,4 @@
-"""The serial console of a node whose BMC speaks Redfish: over the BMC's own ssh, or IPMI's Serial over LAN."""
+"""The serial console of a node with a Redfish BMC: over the BMC's SSH, or IPMI Serial over LAN."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from rackwright.bmc.documents import Document, number, sub, text
 from rackwright.bmc.target import Target
 
 _ENTRY = {"dell": "console com2", "hpe": "vsp", "supermicro": "start /system1/sol1"}
-"""What opens the console in the shell of a maker's BMC; elsewhere its port for consoles opens it at once."""
+"""Command that opens the console in the shell of a vendor's BMC; others open it on their console port."""
 
 
 def console_argv(target: Target, system: Document, managers: Iterable[Document]) -> list[str] | None:
-    """The command line, no secret in it: ssh asks for the password. None where the BMC offers no console by ssh."""
+    """The command line, without secrets: ssh asks for the password. None if the BMC offers no console over SSH."""
     ssh = sub(system, "SerialConsole", "SSH")
     maker = (text(system, "Manufacturer") or "").lower()
     usual = next((command for name, command in _ENTRY.items() if maker.startswith(name)), None)

@@ -1,8 +1,8 @@
 """Power supplies, fans, temperatures and watts: readers of Redfish documents, old and new.
 
 Until Redfish 2020.4 a chassis had two documents, Power and Thermal; since then PowerSubsystem, ThermalSubsystem,
-EnvironmentMetrics and Sensors, each part a document. The old ones are read first where they exist, since two requests
-then do the work of fifty.
+EnvironmentMetrics and Sensors, with one document per part. The old ones are read first if they exist, because two requests
+then replace fifty.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SENSORS_MAX = 256
 
 
 def read_health(tree: Tree) -> BmcHealth:
-    """What the BMC measures; a part that it fails to read is named in `unread`."""
+    """Sensor readings of the BMC; parts that it fails to read are named in `unread`."""
     tree = tree.lenient()
     system = tree.system()
     supplies: list[Part] = []
@@ -51,7 +51,7 @@ def read_health(tree: Tree) -> BmcHealth:
 
 
 def overall_of(system: Document) -> Condition:
-    """The BMC's verdict on the whole: of all parts where it gives that."""
+    """The BMC's overall health: the rollup of all parts if it reports one."""
     rolled_up = {"Status": {"Health": sub(system, "Status").get("HealthRollup")}}
     verdict = condition(rolled_up)
     return verdict if verdict is not Condition.UNKNOWN else condition(system)
@@ -110,7 +110,7 @@ def new_fans_of(members: Iterable[Document]) -> list[Part]:
 
 
 def metric_fans_of(metrics: Document) -> list[Part]:
-    """Fans in a document EnvironmentMetrics, which gives no state of each."""
+    """Fans in a document EnvironmentMetrics, which has no state for each."""
     return [
         Part(text(one, "DeviceName") or f"fan {place}", Condition.UNKNOWN, number(one, "Reading"), "%")
         for place, one in enumerate(listed(metrics, "FanSpeedsPercent"))
@@ -135,7 +135,7 @@ def sensor_temperatures_of(sensors: Iterable[Document]) -> list[Part]:
 
 
 def metric_temperatures_of(metrics: Document) -> list[Part]:
-    """Temperatures in a document ThermalMetrics, which gives no state of each."""
+    """Temperatures in a document ThermalMetrics, which has no state for each."""
     found = [
         Part(
             text(one, "DeviceName") or f"temperature {place}", Condition.UNKNOWN, number(one, "Reading"), "C"
@@ -151,13 +151,13 @@ def metric_temperatures_of(metrics: Document) -> list[Part]:
 
 
 def watts_of(power: Document) -> float | None:
-    """What the chassis draws, in a document Power."""
+    """Power draw of the chassis, in a document Power."""
     controls = [number(one, "PowerConsumedWatts") for one in listed(power, "PowerControl")]
     return next((one for one in controls if one is not None), None)
 
 
 def new_watts_of(metrics: Document) -> float | None:
-    """What the chassis draws, in a document EnvironmentMetrics."""
+    """Power draw of the chassis, in a document EnvironmentMetrics."""
     return number(sub(metrics, "PowerWatts"), "Reading")
 
 
@@ -176,7 +176,7 @@ def _fans_path(tree: Tree, chassis: Document) -> str | None:
 
 
 def _redundancies(doc: Document, name: str) -> list[Part]:
-    """Sets of redundant parts that are not in order, as parts themselves."""
+    """Degraded redundancy sets, as parts."""
     found = [Part(text(one, "Name") or "redundancy", condition(one)) for one in listed(document(doc), name)]
     return [one for one in found if one.state in (Condition.WARNING, Condition.CRITICAL)]
 

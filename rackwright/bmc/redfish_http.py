@@ -1,7 +1,7 @@
-"""Requests to one BMC's Redfish service, with what a BMC may do to a caller kept within bounds.
+"""Requests to one BMC's Redfish service, with limits on what a faulty BMC can do to the caller.
 
-Python's own HTTP client: no proxy, no redirect to another host, no answer without an end. Answers are read over a
-connection that is kept; a request that changes something gets a fresh one, so that it is never unclear whether it was
+Python's HTTP client: no proxy, no redirect to another host, no endless answer. Reads use a persistent
+connection; a request that changes something uses a fresh one, so that it is always known whether it was
 received.
 """
 
@@ -23,19 +23,19 @@ from rackwright.boundary import Refused, printable, read_json
 from rackwright.errors import BmcError
 
 ANSWER_MAX_BYTES = 8 * 2**20
-"""Of one answer. The largest that is asked for, a page of an event log, has some 100 KiB."""
+"""Size limit of one answer. The largest one requested, a page of an event log, has about 100 KiB."""
 _CHUNK = 64 * 1024
 _REDIRECTS = 3
 _BUSY_TRIES = 4
 _BUSY_SECONDS = 30
-"""The longest wait for a BMC that answers `503 Service Unavailable` before it is asked again."""
+"""Longest wait before a BMC that answers `503 Service Unavailable` is asked again."""
 _NEW_CONTEXT = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-"""Never used: the connection gets a socket that `tls` has checked."""
+"""Unused: the connection gets a socket that `tls` has verified."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a BMC answered; the attributes are those that sushy reads."""
+    """A BMC's answer; the attributes are those that sushy reads."""
 
     status_code: int
     headers: Message
@@ -43,16 +43,16 @@ class Answer:
     label: str
 
     def json(self) -> Any:  # noqa: ANN401 - JSON data
-        """The document; BmcError where it is none."""
+        """The document; BmcError if it is not JSON."""
         try:
             return read_json(self.content, ANSWER_MAX_BYTES)
         except Refused as error:
             raise BmcError(
-                f"{self.label} cannot be read: {error}.", hint="reset the BMC itself, or update its firmware"
+                f"{self.label} is unreadable: {error}.", hint="reset the BMC itself, or update its firmware"
             ) from None
 
     def header(self, name: str) -> str:
-        """A header's text, empty without it."""
+        """A header's text, or empty."""
         return str(self.headers.get(name, ""))
 
 
@@ -75,7 +75,7 @@ class RedfishHttp:
         self._kept: http.client.HTTPSConnection | None = None
 
     def request(self, method: str, path: str, body: Any, headers: Mapping[str, str]) -> Answer:  # noqa: ANN401
-        """One answer of any status; a busy BMC is asked again for a while."""
+        """One answer of any status; retries a busy BMC for a while."""
         path = self._local(path)
         for left in range(_BUSY_TRIES, -1, -1):
             answer = self._redirected(method, path, body, headers)
@@ -85,11 +85,11 @@ class RedfishHttp:
                 break
         raise NoAnswer(
             f"{self.target} is too busy for {method} {path}: it answered 503 {_BUSY_TRIES + 1 - left} times.",
-            hint="run again in a few minutes; a BMC that stays busy needs a reset, e.g. by its web page",
+            hint="run again in a few minutes; if the BMC stays busy, reset it, e.g. in its web interface",
         )
 
     def upload(self, path: str, body: Iterable[bytes], headers: Mapping[str, str], seconds: float) -> Answer:
-        """Send a long body, once: a POST over a fresh connection, with `seconds` for all of it."""
+        """Send a long body once: a POST over a fresh connection, with `seconds` for all of it."""
         path = self._local(path)
         self.close()
         connection = self._opened("POST", path)
@@ -102,20 +102,20 @@ class RedfishHttp:
             late = f"it did not finish within {seconds:.0f} s"
             why = late if isinstance(error, TimeoutError) else _cause(error)
             raise NoAnswer(
-                f"{self.target} did not take what was sent to {path}: {why}.",
-                hint="run again; if it stays so, reset the BMC itself, e.g. by its web page",
+                f"{self.target} did not accept the upload to {path}: {why}.",
+                hint="run again; if it fails again, reset the BMC itself, e.g. in its web interface",
             ) from None
         finally:
             self.close()
 
     def close(self) -> None:
-        """Close the connection; the BMC is not asked for anything."""
+        """Close the connection, without a request to the BMC."""
         if self._kept is not None:
             self._kept.close()
             self._kept = None
 
     def pause(self, seconds: float) -> bool:
-        """Wait before the BMC is asked again; False, at once, where the time for all requests ends before that."""
+        """Wait before the BMC is asked again; False, immediately, if the total time ends before that."""
         if time.monotonic() + seconds > self._ends:
             return False
         self._pause(seconds)
@@ -130,7 +130,7 @@ class RedfishHttp:
                 break
             path = self._local(answer.header("Location"))
         raise BmcError(
-            f"{self.target} redirects {method} {path} without an end.", hint="update the BMC's firmware"
+            f"{self.target} redirects {method} {path} in a loop.", hint="update the BMC's firmware"
         )
 
     def _exchange(self, method: str, path: str, body: Any, headers: Mapping[str, str]) -> Answer:  # noqa: ANN401
@@ -178,7 +178,7 @@ class RedfishHttp:
                 raise
             raise NoAnswer(
                 f"{self.target} did not answer {method} {path}: {_cause(error)}.",
-                hint="run again; if it stays so, reset the BMC itself, e.g. by its web page",
+                hint="run again; if it fails again, reset the BMC itself, e.g. in its web interface",
             ) from None
 
     def _opened(self, method: str, path: str) -> http.client.HTTPSConnection:
@@ -213,12 +213,12 @@ class RedfishHttp:
             sock.deadline = time.monotonic() + self._seconds(method, path)
 
     def _seconds(self, method: str, path: str) -> float:
-        """For the next step; NoAnswer where the time for all requests is over."""
+        """Time for the next step; NoAnswer if the total time is used up."""
         left = min(self.target.bmc.timeout_seconds, self._ends - time.monotonic())
         if left <= 0:
             raise NoAnswer(
-                f"{self.target} is too slow: there was no time left for {method} {path}.",
-                hint="run again with --limit for this node alone",
+                f"{self.target} is too slow: no time left for {method} {path}.",
+                hint="run again with --limit for this node only",
             )
         return left
 
@@ -226,16 +226,16 @@ class RedfishHttp:
         return NoAnswer(
             f"{self.target} did not finish its answer to {method} {path} within "
             f"{self.target.bmc.timeout_seconds} s.",
-            hint="raise `timeout_seconds` of its `bmc`, or reset the BMC itself, e.g. by its web page",
+            hint="raise `timeout_seconds` of its `bmc`, or reset the BMC itself, e.g. in its web interface",
         )
 
     def _wait(self, retry_after: str) -> bool:
-        """Whether to ask again, once the BMC's time is over; False where it asks for too much."""
+        """Whether to retry, after the delay that the BMC requests; False if that is too long."""
         seconds = float(retry_after) if retry_after.isdecimal() and len(retry_after) < 7 else 2.0
         return seconds <= _BUSY_SECONDS and self.pause(seconds)
 
     def _local(self, link: str) -> str:
-        """The path of a link; BmcError where it leads to another host, so that no password follows it there."""
+        """The path of a link; BmcError if it leads to another host, so that the password is never sent there."""
         shown = printable(link, 120)
         try:
             parts = urlsplit(link)
@@ -248,7 +248,7 @@ class RedfishHttp:
         if elsewhere:
             raise BmcError(
                 f"{self.target} refers to another host, {shown}, which is not followed.",
-                hint="is this the BMC's address, and not that of a proxy or a load balancer?",
+                hint="is this the BMC's address, not that of a proxy or load balancer?",
             )
         path = parts.path + (f"?{parts.query}" if parts.query else "")
         if not path.startswith("/") or not path.isascii() or not path.isprintable() or " " in path:

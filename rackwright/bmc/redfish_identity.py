@@ -1,4 +1,4 @@
-"""Which machine it is, and what firmware it has: readers of Redfish documents."""
+"""Identity and firmware of a machine, from Redfish documents."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FIRMWARE_MAX = 256
 
 
 def read_identity(tree: Tree) -> BmcIdentity:
-    """Maker, model, serial, MACs and versions."""
+    """Vendor, model, serial, MACs and versions."""
     system = tree.system()
     managers = tree.managers(system)
     macs = interface_macs(tree.members(link(system, "EthernetInterfaces")))
@@ -48,7 +48,7 @@ def identity_of(system: Document, managers: Iterable[Document], macs: Iterable[s
 
 
 def serial_of(system: Document) -> str | None:
-    """The serial number that DMI prints as well: Dell's service tag is its `SKU`."""
+    """The serial number as DMI prints it: Dell's service tag is its `SKU`."""
     maker = (text(system, "Manufacturer") or "").lower()
     names = ("SKU", "SerialNumber") if maker.startswith("dell") else ("SerialNumber",)
     serial = text(system, *names)
@@ -56,7 +56,7 @@ def serial_of(system: Document) -> str | None:
 
 
 def interface_macs(interfaces: Iterable[Document]) -> list[str]:
-    """MACs of the system's own Ethernet interfaces, the burnt-in ones first."""
+    """MACs of the system's Ethernet interfaces, permanent ones first."""
     found = [mac(one.get("PermanentMACAddress")) or mac(one.get("MACAddress")) for one in interfaces]
     return [one for one in found if one is not None]
 
@@ -76,13 +76,13 @@ def adapter_macs(parts: Iterable[Document]) -> list[str]:
 
 
 def firmware_of(documents: Iterable[Document]) -> list[Firmware]:
-    """The components of a firmware inventory, one of each name and version."""
+    """Components of a firmware inventory, one per name and version."""
     found: dict[tuple[str, str], Firmware] = {}
     for doc in documents:
         name, version = text(doc, "Name"), text(doc, "Version")
         identity = text(doc, "Id")
         if identity is None or version is None or identity.startswith("Previous-"):
-            continue  # iDRAC lists what it could roll back to as well
+            continue  # iDRAC also lists versions for rollback
         one = Firmware(identity, name or identity, version, doc.get("Updateable") is True)
         found.setdefault((one.name, version), one)
     return sorted(found.values(), key=lambda one: (one.name, one.id))
@@ -95,7 +95,7 @@ def read_firmware(tree: Tree) -> list[Firmware]:
 
 
 def _adapters(tree: Tree, system: Document) -> Iterable[Document]:
-    """Functions and ports of the system's network adapters, in each of the places where makers have them."""
+    """Functions and ports of the system's network adapters, in each place where vendors have them."""
     for interface in tree.members(link(system, "NetworkInterfaces"), _ADAPTERS_MAX):
         functions = link(interface, "NetworkDeviceFunctions")
         adapter = tree.optional(link(sub(interface, "Links"), "NetworkAdapter"))

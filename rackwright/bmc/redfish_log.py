@@ -1,7 +1,7 @@
-"""The hardware's event log: readers of Redfish documents.
+"""The hardware event log, from Redfish documents.
 
-Each maker has it in another place under another name: SEL, Sel, IML, EventLog, Log1, below the system or the manager.
-The BMC also has logs of logins, of itself and of crash dumps; they are not read.
+Each vendor has it elsewhere under another name: SEL, Sel, IML, EventLog, Log1, below the system or the manager.
+Logs of logins, of the BMC itself and of crash dumps are not read.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _BY_PREFERENCE = (
     *("sel", "iml", "platformlog", "standardlog", "eventlog", "log1", "log", "activelog"),
     *("lclog", "iel"),
 )
-"""Ids of the hardware's log, lower case; a log with another name is read only if it is the only one."""
+"""Ids of the hardware log, lower case; a log with another name is read only if it is the only one."""
 _OTHERS = (
     "audit",
     "dump",
@@ -37,13 +37,13 @@ _NO_TIME = datetime.min.replace(tzinfo=UTC)
 
 
 def read_log(tree: Tree, limit: int) -> list[LogEntry]:
-    """The newest entries, newest first; empty where the BMC keeps no log."""
+    """The newest entries, newest first; empty if the BMC has no log."""
     service = log_service(tree, tree.system())
     return entries_of(_newest(tree, link(service, "Entries"), limit))[:limit]
 
 
 def log_room(tree: Tree, system: Document) -> tuple[int | None, bool]:
-    """Percent of the log's room that is used, and whether a full log drops its oldest entries."""
+    """Percent of the log that is used, and whether a full log drops its oldest entries."""
     service = log_service(tree, system)
     wraps = text(service, "OverWritePolicy") == "WrapsWhenFull"
     room = number(service, "MaxNumberOfRecords")
@@ -54,7 +54,7 @@ def log_room(tree: Tree, system: Document) -> tuple[int | None, bool]:
 
 
 def log_service(tree: Tree, system: Document) -> Document:
-    """The service with the hardware's log; an empty document where there is none."""
+    """The service with the hardware log; an empty document if there is none."""
     holders = [system, *tree.managers(system)]
     paths: list[str] = []
     for holder in holders:
@@ -72,20 +72,20 @@ def choose_log(paths: Iterable[str]) -> str | None:
 
 
 def entries_of(documents: Iterable[Document]) -> list[LogEntry]:
-    """Entries, newest first; those of one second in the order of their numbers."""
+    """Entries, newest first; within a second in order of their numbers."""
     read = [(entry, number(doc, "Id", "RecordId") or 0.0) for doc in documents if (entry := entry_of(doc))]
     read.sort(key=lambda pair: (pair[0].when or _NO_TIME, pair[1]), reverse=True)
     return [entry for entry, _ in read]
 
 
 def entry_of(doc: Document) -> LogEntry | None:
-    """One entry; None where it says nothing."""
+    """One entry; None if it is empty."""
     message = text(doc, "Message", "Name")
     if message is None:
         return None
     found = severity(text(doc, "Severity"))
     if doc.get("EntryCode") == "Deassert" and found is not Condition.UNKNOWN:
-        found = Condition.OK  # what was wrong has ended
+        found = Condition.OK  # the fault has ended
     return LogEntry(_time(text(doc, "Created", "EventTimestamp")), found, message, text(doc, "SensorType"))
 
 
@@ -100,7 +100,7 @@ def _time(written: str | None) -> datetime | None:
 
 
 def _newest(tree: Tree, path: str | None, limit: int) -> Iterator[Document]:
-    """Entries, the newest among them; pages are followed until they must be there."""
+    """Entries including the newest; follows pages until they must have appeared."""
     seen = 0
     for _ in range(_PAGES_MAX):
         if path is None or seen >= _ENTRIES_MAX:
@@ -118,7 +118,7 @@ def _newest(tree: Tree, path: str | None, limit: int) -> Iterator[Document]:
 
 
 def _of_the_newer_end(tree: Tree, paths: list[str], limit: int) -> list[Document]:
-    """Entries that have to be read one by one: those at the end where the newest are."""
+    """Entries that must be read one by one: those at the end with the newest."""
     if len(paths) > limit:
         newest_first = _is_newest_first([tree.optional(paths[0]), tree.optional(paths[-1])])
         paths = paths[:limit] if newest_first else paths[-limit:]

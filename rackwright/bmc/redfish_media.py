@@ -42,13 +42,13 @@ def media_of(doc: Document) -> Media:
 
 
 def is_cd(doc: Document) -> bool:
-    """Whether a CD fits; a drive that lists no types takes any."""
+    """Whether it accepts a CD; a drive that lists no types accepts any."""
     types = doc.get("MediaTypes")
     return not isinstance(types, list) or not types or any(one in _CD for one in types)
 
 
 def cd_drives(found: dict[str, Document]) -> dict[str, Document]:
-    """Those that a CD fits into, the one to use first."""
+    """Drives that accept a CD, the preferred one first."""
 
     def order(item: tuple[str, Document]) -> tuple[bool, bool]:
         doc = item[1]
@@ -59,9 +59,9 @@ def cd_drives(found: dict[str, Document]) -> dict[str, Document]:
 
 
 def await_inserted(tree: Tree, path: str, url: str) -> None:
-    """Return once a virtual drive reports this image, as far as it reports any; BmcError where it does not in a minute.
+    """Return once a virtual drive reports this image, if it reports any; BmcError if it does not within a minute.
 
-    BMCs accept an image and fetch it afterwards: a machine that is switched on meanwhile boots from its disk.
+    BMCs accept an image and download it afterwards: a machine powered on too early would boot from its disk.
     """
     problem: str | None = None
     for _ in range(_TRIES):
@@ -74,15 +74,15 @@ def await_inserted(tree: Tree, path: str, url: str) -> None:
         if not tree.session.pause(_PAUSE_SECONDS):
             break
     raise tree.session.target.cannot(
-        f"insert virtual media: it accepted the image, and its drive {last_part(path)} does not have it: {problem}",
-        hint="can the BMC reach `bmc_server` and its port? its event log may say why it did not take the image",
+        f"insert virtual media: it accepted the image, but its drive {last_part(path)} does not have it: {problem}",
+        hint="can the BMC reach `bmc_server` and its port? check its event log for the reason",
     )
 
 
 def _not_inserted(doc: Document, url: str) -> str | None:
-    """What speaks against the image being in the drive; None where nothing that the BMC reports does."""
+    """Why the image does not seem to be in the drive; None if nothing contradicts it."""
     image = text(doc, "Image")
-    # by the file's name: some report the path alone, or the name, and those of our images are random
+    # by file name: some report only the path or the name, and our image names are random
     if image is not None and _file(image) != _file(url):
         return f"it reports the image {image}"
     return "it reports `Inserted: false`" if doc.get("Inserted") is False else None
@@ -97,7 +97,7 @@ def _file(image: str) -> str:
 
 
 def same_certificate(doc: Document, pem: str) -> bool:
-    """Whether a document holds this certificate, however its lines are broken."""
+    """Whether a document contains this certificate, regardless of line breaks."""
     there = doc.get("CertificateString")
     return isinstance(there, str) and "".join(there.split()) == "".join(pem.split())
 

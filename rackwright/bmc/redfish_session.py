@@ -1,6 +1,6 @@
-"""A login to one BMC's Redfish service: one session, closed afterwards, or Basic where there are no sessions.
+"""A login to one BMC's Redfish service: one session, closed afterwards, or Basic if there are no sessions.
 
-The password is sent once: a BMC that refuses it is not asked again, since some lock the account after a few tries.
+The password is sent once: a BMC that rejects it is not asked again, since some lock the account after a few tries.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SESSIONS = "/redfish/v1/SessionService/Sessions"
 
 
 class RedfishSession:
-    """Requests as a logged-in user; logs in with the first one."""
+    """Requests as a logged-in user; logs in on the first one."""
 
     def __init__(self, http: RedfishHttp) -> None:
         self._http = http
@@ -44,14 +44,14 @@ class RedfishSession:
             if answer.status_code == 404:
                 raise BmcError(
                     f"{self.target} has no Redfish service: {ROOT} does not exist.",
-                    hint="is it the BMC's address? old BMCs need `protocol: ipmi`",
+                    hint="is this the BMC's address? old BMCs need `protocol: ipmi`",
                 )
             self._check(answer, "GET", ROOT)
             self._root = document(answer.json())
         return self._root
 
     def get(self, path: str) -> Document:
-        """The document at a path; ResourceMissing where there is none."""
+        """The document at a path; ResourceMissing if there is none."""
         return document(self.exchange("GET", path).json())
 
     def exchange(
@@ -63,13 +63,13 @@ class RedfishSession:
         *,
         judged: bool = True,
     ) -> Answer:
-        """An answer to the logged-in user; BmcError where it is a refusal.
+        """An authenticated request; BmcError if it is refused.
 
-        + judged: False leaves refusals that concern the request itself, such as 400 and 412, to the caller
+        + judged: False leaves refusals of the request itself, such as 400 and 412, to the caller
         """
         self._log_in()
         answer = self._http.request(method, path, body, {**(headers or {}), **self._login})
-        if answer.status_code == 401 and self._session is not None:  # it has expired
+        if answer.status_code == 401 and self._session is not None:  # the session has expired
             self._login, self._session = {}, None
             self._log_in()
             answer = self._http.request(method, path, body, {**(headers or {}), **self._login})
@@ -78,18 +78,18 @@ class RedfishSession:
         return answer
 
     def upload(self, path: str, body: Iterable[bytes], headers: Mapping[str, str], seconds: float) -> Answer:
-        """Send a long body, once; call it soon after another request, as a login that has expired is not renewed."""
+        """Send a long body once; call it soon after another request, because an expired login is not renewed."""
         self._log_in()
         answer = self._http.upload(path, body, {**headers, **self._login}, seconds)
         self._check(answer, "POST", path)
         return answer
 
     def pause(self, seconds: float) -> bool:
-        """Wait before the BMC is asked again; False where its time is over."""
+        """Wait before the BMC is asked again; False if its time is used up."""
         return self._http.pause(seconds)
 
     def close(self) -> None:
-        """Log out: BMCs allow few sessions at once. What fails is left to the BMC, which ends idle sessions."""
+        """Log out: BMCs allow few sessions at once. If that fails, the BMC ends the idle session."""
         try:
             if self._session is not None:
                 self._http.request("DELETE", self._session, None, self._login)
@@ -120,23 +120,23 @@ class RedfishSession:
         self._login = {"Authorization": f"Basic {basic}"}
 
     def _check(self, answer: Answer, method: str, path: str) -> None:
-        """BmcError for every status of a refusal."""
+        """BmcError for every status that is a refusal."""
         status, asked = answer.status_code, f"{method} {printable(path, 200)}"
         if status < 400:
             return
-        said = _said(answer, self.target.password.reveal())
+        reason = _said(answer, self.target.password.reveal())
         user, secret = self.target.bmc.user, self.target.bmc.password
         if status == 401:
             raise BmcError(
-                f"{self.target} refuses the password of user {user} ({asked}).",
+                f"{self.target} rejects the password of user {user} ({asked}).",
                 hint=f"store the right one with: rackwright secrets put {secret} FILE; after several wrong ones "
                 "many BMCs lock the account for some minutes",
             )
         if status == 403:
             raise ResourceMissing(
-                f"{self.target} does not allow user {user} to {asked}{said}.",
-                hint=f"give {user} the role Administrator on the BMC; some functions need a licence of its maker, and "
-                "a new BMC may ask for another password first",
+                f"{self.target} does not allow user {user} to {asked}{reason}.",
+                hint=f"give {user} the role Administrator on the BMC; some functions need a vendor license, and "
+                "a new BMC may require a password change first",
             )
         if status == 404:
             raise ResourceMissing(
@@ -145,35 +145,35 @@ class RedfishSession:
             )
         if status == 409:
             raise BmcError(
-                f"{self.target} cannot do {asked} in its present state{said}.",
+                f"{self.target} cannot do {asked} in its present state{reason}.",
                 hint="it may be busy with an earlier request: wait a minute and run again",
             )
         if status >= 500:
             raise ResourceBroken(
-                f"{self.target} failed at {asked} with HTTP status {status}{said}.",
-                hint="run again; if it stays so, reset the BMC itself, e.g. by its web page",
+                f"{self.target} failed at {asked} with HTTP status {status}{reason}.",
+                hint="run again; if it fails again, reset the BMC itself, e.g. in its web interface",
             )
         raise BmcError(
-            f"{self.target} refuses {asked} with HTTP status {status}{said}.",
-            hint="`rackwright bmc status FILE` prints its firmware; its maker's notes say what it accepts",
+            f"{self.target} refuses {asked} with HTTP status {status}{reason}.",
+            hint="`rackwright bmc status FILE` prints its firmware; see the vendor's release notes",
         )
 
 
 def _session_in(answer: Answer) -> str | None:
-    """The path of a new session, by which it is closed; None where the BMC does not give it."""
+    """The path of a new session, needed to close it; None if the BMC does not return it."""
     try:
         named = link({"self": answer.json()}, "self")
     except BmcError:
-        named = None  # no document: some leave it out
+        named = None  # no document: some omit it
     try:
-        # the path alone: some BMCs give themselves another host name there than the declared address
+        # only the path: some BMCs put another host name there than the declared address
         return named or urlsplit(answer.header("Location")).path or None
     except ValueError:
         return None
 
 
 def _said(answer: Answer, password: str) -> str:
-    """`: ` and the BMC's own words, without the password should it repeat it; empty without any."""
+    """`: ` and the BMC's reason, with the password removed; empty if there is none."""
     try:
         error = sub(document(answer.json()), "error")
     except BmcError:

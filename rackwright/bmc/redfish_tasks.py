@@ -1,4 +1,4 @@
-"""Tasks of a BMC, as updates have them: readers of Redfish documents."""
+"""Tasks of a BMC, e.g. for updates, from Redfish documents."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _RUNNING = {"new", "starting", "running", "stopping", "cancelling", "service"}
 _WAITING = {"pending", "suspended"}
 _FAILED = {"exception", "killed", "cancelled", "interrupted"}
 _SCHEDULED = re.compile(r"(?i)\bscheduled\b|\.JCP001$")
-"""An iDRAC's job that waits for a boot is `Starting`; its message says that it is scheduled."""
+"""An iDRAC job that waits for a boot is `Starting`; its message contains that it is scheduled."""
 _BAD_HEALTH = {"critical"}
 _TASKS_MAX = 64
 _MESSAGES_MAX = 5
@@ -32,7 +32,7 @@ _ILO = {
 
 
 def is_task(doc: Document) -> bool:
-    """Whether a document is a task, and not what a finished task leaves."""
+    """Whether a document is a task, not the remains of a finished one."""
     return text(doc, "TaskState") is not None
 
 
@@ -56,7 +56,7 @@ def task_of(doc: Document) -> UpdateTask:
 
 
 def messages_of(doc: Document) -> tuple[str, ...]:
-    """A task's messages; of those that have no words, the id and its arguments."""
+    """A task's messages; without text, the id and its arguments."""
     found = []
     for one in listed(doc, "Messages"):
         words = text(one, "Message")
@@ -75,10 +75,10 @@ def _scheduled(doc: Document) -> bool:
 
 
 def begun(answer: Answer) -> str | None:
-    """The task in the answer to a request for an update; None where there is none."""
+    """The task in the answer to an update request; None if there is none."""
     location = (
         urlsplit(answer.header("Location")).path or None
-    )  # some name themselves there by another address
+    )  # some put another address of themselves there
     if not answer.content.strip():
         return location
     try:
@@ -123,10 +123,10 @@ def read_task(tree: Tree, name: str) -> UpdateTask:
 
 
 def await_task(tree: Tree, name: str | None, what: str) -> None:
-    """Return once a task has ended, or is not known any more; BmcError where it failed, or has not ended in some minutes.
+    """Return once a task has ended or is unknown; BmcError if it failed, or has not ended within some minutes.
 
-    + name: None where the BMC made no task of it
-    + what: what the task is to do, e.g. `insert virtual media`
+    + name: None if the BMC did not create a task
+    + what: purpose of the task, e.g. `insert virtual media`
     """
     if name is None:
         return
@@ -139,7 +139,7 @@ def await_task(tree: Tree, name: str | None, what: str) -> None:
         else:
             state = found.state
             if found.state is TaskState.FAILED:
-                why = "; ".join(found.messages) or "it gives no reason"
+                why = "; ".join(found.messages) or "no reason given"
                 raise tree.session.target.cannot(f"{what}: its task {printable(name, 120)} failed: {why}")
             if found.state in (TaskState.DONE, TaskState.NOT_KNOWN):
                 return
@@ -147,12 +147,12 @@ def await_task(tree: Tree, name: str | None, what: str) -> None:
             break
     raise tree.session.target.cannot(
         f"{what}: its task {printable(name, 120)} is {state} and does not end",
-        hint="reset the BMC itself, e.g. by its web page, and run again",
+        hint="reset the BMC itself, e.g. in its web interface, and run again",
     )
 
 
 def read_without_task(service: Document) -> UpdateTask:
-    """An update that has no task: HPE's iLO has its progress in the update service."""
+    """An update without a task: HPE's iLO reports its progress in the update service."""
     own = sub(service, "Oem", "Hpe")
     state = (text(own, "State") or "").lower()
     percent = number(own, "FlashProgressPercent")
@@ -166,7 +166,7 @@ def read_without_task(service: Document) -> UpdateTask:
 
 
 def tasks_under_way(tree: Tree) -> list[UpdateTask]:
-    """Tasks that run or wait for a boot."""
+    """Tasks that are running or waiting for a boot."""
     service = tree.optional(link(tree.session.root(), "Tasks"))
     found = [
         task_of(doc)

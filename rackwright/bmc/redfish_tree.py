@@ -1,6 +1,6 @@
-"""Paths in a BMC's tree of resources: the system, its manager, its chassis, its event log.
+"""Paths in a BMC's resource tree: the system, its manager, its chassis, its event log.
 
-The names differ by maker, and one BMC may show several systems: the HGX baseboard of NVIDIA's has a tree beside the
+Names differ by vendor, and one BMC may show several systems: NVIDIA's HGX baseboard has a separate tree next to the
 host's.
 """
 
@@ -15,7 +15,7 @@ from rackwright.bmc.target import NoAnswer, ResourceBroken, ResourceMissing
 from rackwright.errors import BmcError
 
 MEMBERS_MAX = 64
-"""Of one collection that are read."""
+"""Most members that are read of one collection."""
 _SYSTEMS_MAX = 8
 _CHASSIS_MAX = 8
 _BASEBOARD = re.compile(r"(?i)(^|_)(hgx|gpu|baseboard|erot|irot)(_|\d|$)")
@@ -24,17 +24,17 @@ _USUAL = ("System.Embedded.1", "1", "system", "Self")
 
 
 class Tree:
-    """The resources of one BMC that concern its node; each is found once."""
+    """The resources of one BMC that belong to its node; each is looked up once."""
 
     def __init__(self, session: RedfishSession, *, lenient: bool = False) -> None:
-        """`lenient`: note in `unread` what the BMC fails to read, and go on."""
+        """`lenient`: record in `unread` what the BMC fails to read, and continue."""
         self.session = session
         self.unread: list[str] = []
         self._lenient = lenient
         self._system: str | None = None
 
     def lenient(self) -> Tree:
-        """The same tree, where a part that the BMC fails to read costs that part alone."""
+        """The same tree, but a part that the BMC fails to read is only skipped."""
         tree = Tree(self.session, lenient=True)
         tree._system = self._system
         return tree
@@ -50,7 +50,7 @@ class Tree:
         return self.session.get(self.system_path())
 
     def optional(self, path: str | None) -> Document:
-        """The document at a path; an empty one where the BMC has none there."""
+        """The document at a path; empty if the BMC has none."""
         if path is None:
             return {}
         try:
@@ -64,7 +64,7 @@ class Tree:
         return {}
 
     def members(self, path: str | None, limit: int = MEMBERS_MAX) -> Iterator[Document]:
-        """The documents of a collection's members, read one by one where the BMC does not send them along."""
+        """The documents of a collection's members, read one by one unless the BMC expands them."""
         if path is None:
             return
         collection = self._expanded(path) or self.optional(path)
@@ -76,7 +76,7 @@ class Tree:
                 yield self.optional(there)
 
     def managers(self, system: Document) -> list[Document]:
-        """The BMC itself; first the one that the system names."""
+        """The BMC's manager; prefers the one that the system names."""
         named = links(sub(system, "Links"), "ManagedBy")
         if not named:
             collection = self.optional(link(self.session.root(), "Managers"))
@@ -84,7 +84,7 @@ class Tree:
         return [found for one in named[:2] if (found := self.optional(one))]
 
     def chassis(self, system: Document) -> list[Document]:
-        """The system's chassis and the chassis that contain it: NVIDIA's sensors are in the outer one."""
+        """The system's chassis and its enclosing chassis: NVIDIA's sensors are in the outer one."""
         named = links(sub(system, "Links"), "Chassis")
         if not named:
             collection = self.optional(link(self.session.root(), "Chassis"))
@@ -98,7 +98,7 @@ class Tree:
         return [one for one in found.values() if one]
 
     def _expanded(self, path: str) -> Document:
-        """The collection with its members, where the BMC says that it can do that."""
+        """The collection with its members expanded, if the BMC supports that."""
         features = sub(self.session.root(), "ProtocolFeaturesSupported", "ExpandQuery")
         if features.get("NoLinks") is not True:
             return {}
@@ -106,7 +106,7 @@ class Tree:
             return self.session.get(f"{path}?$expand=.($levels=1)")
         except NoAnswer:
             raise
-        except BmcError:  # some advertise it and fail
+        except BmcError:  # some advertise it but fail
             return {}
 
     def _find_system(self) -> str:
@@ -116,7 +116,7 @@ class Tree:
         if not paths:
             raise BmcError(
                 f"{self.session.target} lists no system.",
-                hint="a chassis manager is not a BMC: declare the address of the node's own BMC",
+                hint="a chassis manager is not a BMC: declare the address of the node's BMC",
             )
         if len(paths) > 1:
             paths = choose_system({path: self.optional(path) for path in paths})
@@ -124,13 +124,13 @@ class Tree:
             names = ", ".join(sorted(map(last_part, paths)))
             raise BmcError(
                 f"{self.session.target} lists several systems: {names}.",
-                hint="a chassis manager is not a BMC: declare the address of the node's own BMC",
+                hint="a chassis manager is not a BMC: declare the address of the node's BMC",
             )
         return paths[0]
 
 
 def choose_system(documents: dict[str, Document]) -> list[str]:
-    """Paths of the systems that may be the host; exactly one where that is certain."""
+    """Paths of systems that may be the host; exactly one if that is certain."""
     hosts = [
         path
         for path, doc in documents.items()
@@ -143,5 +143,5 @@ def choose_system(documents: dict[str, Document]) -> list[str]:
 
 
 def is_baseboard(name: str) -> bool:
-    """Whether the Id is of a GPU baseboard's tree, e.g. HGX_Baseboard_0, HGX_BMC_0."""
+    """Whether the Id belongs to a GPU baseboard's tree, e.g. HGX_Baseboard_0, HGX_BMC_0."""
     return _BASEBOARD.search(name) is not None

@@ -1,4 +1,4 @@
-"""Firmware over Redfish: what is installed, and updates through the UpdateService. See `updates.BmcUpdates`."""
+"""Firmware over Redfish: installed versions, and updates through the UpdateService. See `updates.BmcUpdates`."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _SIMPLE = "#UpdateService.SimpleUpdate"
 _CHUNK = 1 << 18
 _UPLOAD_BYTES_PER_SECOND = 128 * 1024
 _UPLOAD_SECONDS = 600.0
-"""For what the BMC does with an image before it answers, besides the time that it takes to send it."""
+"""Allowance for the BMC's work on an image before it answers, in addition to the upload."""
 _NOT_INSTALLED = ("Previous-", "Available-")
-"""iDRAC lists what it could roll back to, and what is staged, as well."""
+"""iDRAC also lists versions for rollback and staged ones."""
 
 
 class RedfishUpdates:
@@ -41,7 +41,7 @@ class RedfishUpdates:
         if path is None:
             raise self._session.target.cannot(
                 "list its firmware: it has no firmware inventory",
-                hint="update its firmware, or ask IPMI and the operating system instead",
+                hint="update its firmware, or query IPMI and the operating system instead",
             )
         return components_of(self._tree.members(path, _COMPONENTS_MAX))
 
@@ -74,7 +74,8 @@ class RedfishUpdates:
         target = _target(service)
         if target is None:
             raise self._session.target.cannot(
-                "fetch an image: its update service has no SimpleUpdate", hint="declare the image as a `file`"
+                "download an image: its update service does not support SimpleUpdate",
+                hint="declare the image as a `file`",
             )
         action = sub(service, "Actions", _SIMPLE)
         scheme = urlsplit(image).scheme.upper()
@@ -82,8 +83,8 @@ class RedfishUpdates:
         if isinstance(offered, list) and offered and scheme not in offered:
             names = ", ".join(str(one) for one in offered)
             raise self._session.target.cannot(
-                f"fetch an image over {scheme}; it offers {names}",
-                hint="declare `url` on a server that the BMC can fetch from, e.g. over HTTP",
+                f"download an image over {scheme}; it supports {names}",
+                hint="declare `url` on a server that the BMC can download from, e.g. over HTTP",
             )
         body: Document = {"ImageURI": image, "TransferProtocol": scheme}
         if when in _apply_times(action):
@@ -91,15 +92,15 @@ class RedfishUpdates:
         return begun(self._session.exchange("POST", target, body))
 
     def task(self, name: str | None) -> UpdateTask:
-        """Where an update stands."""
+        """Progress of an update."""
         return read_without_task(self._service()) if name is None else read_task(self._tree, name)
 
     def under_way(self) -> list[UpdateTask]:
-        """Tasks that run or wait for a boot."""
+        """Tasks that are running or waiting for a boot."""
         return tasks_under_way(self._tree)
 
     def bios_refusals(self, changes: Mapping[str, object]) -> dict[str, str]:
-        """By the BIOS' attribute registry, where the BMC has it."""
+        """From the BIOS attribute registry, if the BMC has it."""
         bios = self._tree.optional(link(self._tree.system(), "Bios"))
         return refusals(changes, sub(bios, "Attributes"), read_registry(self._tree, bios))
 
@@ -110,8 +111,8 @@ class RedfishUpdates:
         path = text(service, "MultipartHttpPushUri")
         if path is None:
             raise self._session.target.cannot(
-                "take an image that is sent to it: its update service has no MultipartHttpPush",
-                hint="declare `boot_network`, so that BMCs can fetch images here",
+                "accept an uploaded image: its update service does not support MultipartHttpPush",
+                hint="declare `boot_network`, so that BMCs can download images from here",
             )
         parameters: Document = {"Targets": []}
         if when in _apply_times(service, "MultipartHttpPushUri"):
@@ -131,12 +132,12 @@ class RedfishUpdates:
                     _UPLOAD_SECONDS + size / _UPLOAD_BYTES_PER_SECOND,
                 )
         except OSError as error:
-            raise BmcError(f"The image {image} cannot be read: {error.strerror}.") from error
+            raise BmcError(f"Cannot read the image {image}: {error.strerror}.") from error
         return begun(answer)
 
 
 def components_of(documents: Iterator[Document]) -> list[Firmware]:
-    """The components of a firmware inventory, each by its id; those without a version too."""
+    """Components of a firmware inventory by id, including those without a version."""
     found: dict[str, Firmware] = {}
     for doc in documents:
         identity = text(doc, "Id") or last_part(text(doc, "@odata.id") or "")
@@ -148,7 +149,7 @@ def components_of(documents: Iterator[Document]) -> list[Firmware]:
 
 
 def _device(kind: str, doc: Document) -> Firmware | None:
-    """A part of the system that has firmware; None for one that has none."""
+    """A part of the system with firmware; None for others."""
     controllers = doc.get("Controllers")
     first = document(controllers[0]) if isinstance(controllers, list) and controllers else {}
     version = text(doc, "FirmwareVersion", "Revision") or text(first, "FirmwarePackageVersion")
@@ -168,7 +169,7 @@ def _apply_times(doc: Document, of: str = "") -> list[object]:
 
 
 def _parts(parameters: Document, name: str, boundary: str) -> tuple[bytes, bytes]:
-    """What comes before the image and after it, in a body of multipart/form-data."""
+    """What comes before and after the image in a multipart/form-data body."""
     safe = "".join(one if one.isascii() and (one.isalnum() or one in "._+-") else "_" for one in name)
     lines = [
         f"--{boundary}",

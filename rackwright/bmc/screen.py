@@ -1,7 +1,7 @@
-"""What a serial console shows: the screen of a terminal that firmware and boot loaders draw on.
+"""Emulates the terminal of a serial console, which firmware and boot loaders draw on.
 
-UEFI's terminal driver moves the cursor (ESC [ row ; column H), clears (J, K) and colours (m); a menu's chosen item is
-known by its background alone. Source: edk2, MdeModulePkg/Universal/Console/TerminalDxe (read 2026-11-27); ECMA-48.
+UEFI's terminal driver moves the cursor (ESC [ row ; column H), clears (J, K) and colours (m); a menu's selected item
+differs only in its background. Source: edk2, MdeModulePkg/Universal/Console/TerminalDxe (read 2026-11-27); ECMA-48.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from rackwright.boundary import printable
 
 ROWS, COLUMNS = 100, 250
-"""More than any mode of firmware's consoles has: it places its text, and scrolls nothing."""
+"""Larger than any console mode of firmware, which positions its text and never scrolls."""
 _PENDING_MAX = 64
 _TOKEN = re.compile(
     r"\x1b\[(?P<numbers>[0-9;?=]*)[ -/]*(?P<command>[@-~])"
     r"|(?P<other>\x1b(?:[()#][A-Za-z0-9]|[^\[()#]))|(?P<control>[\x00-\x1a\x1c-\x1f\x7f])|(?P<text>[^\x00-\x1f\x7f]+)"
 )
 _FRAME = re.compile(r"[\ufffd|]+|[+\-=]{2,}|^[+|]|[+|]$")
-"""Lines of boxes, which a terminal that knows ASCII alone gets as + - and |."""
+"""Box-drawing lines, which an ASCII terminal gets as + - and |."""
 _LINE = re.compile(rb"\xe2[\x94-\x96][\x80-\xbf]")
 _HALF_LINE = re.compile(rb"\xe2[\x94-\x96]?\Z")
 _NOT_ASCII = re.compile("[\x80-\xff]")
@@ -28,16 +28,16 @@ _BLACK = 40
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """Text in one row, without the lines of the boxes around it."""
+    """Text in one row, without box lines."""
 
     text: str
     row: int
     background: int
-    """As SGR numbers it: 40 black, 44 blue."""
+    """SGR number: 40 black, 44 blue."""
 
 
 class Screen:
-    """Text and backgrounds, as bytes arrive."""
+    """Text and backgrounds of the screen, updated as bytes arrive."""
 
     def __init__(self) -> None:
         self._bytes = b""
@@ -45,7 +45,7 @@ class Screen:
         self._clear()
 
     def feed(self, data: bytes) -> None:
-        """Draw what has arrived; half an escape sequence waits for the rest of it."""
+        """Draw the new bytes; an incomplete escape sequence waits for its rest."""
         text = self._pending + self._decoded(data)
         self._pending, at = "", 0
         while at < len(text):
@@ -54,7 +54,7 @@ class Screen:
                 if text[at] == "\x1b" and len(text) - at <= _PENDING_MAX:
                     self._pending = text[at:]
                     return
-                at += 1  # no sequence that a terminal knows
+                at += 1  # not a terminal sequence
                 continue
             at = found.end()
             self._draw(found)
@@ -75,13 +75,13 @@ class Screen:
         return found
 
     def lines(self) -> list[str]:
-        """The rows that say something, printable."""
+        """The non-empty rows, printable."""
         return [printable(text, 200) for row in self._text if (text := _plain("".join(row)))]
 
     def _decoded(self, data: bytes) -> str:
-        """ASCII, and one U+FFFD for each other character: in UTF-8 lines of boxes, else bytes of a PC's code page.
+        """ASCII, and U+FFFD for each other character: box lines in UTF-8, or bytes of a PC code page.
 
-        Not as UTF-8 throughout: two bytes of a code page, e.g. the corner of a box, can be one of its characters.
+        Not decoded as UTF-8: two bytes of a code page, e.g. the corner of a box, can form one character.
         """
         data = self._bytes + data
         whole = _HALF_LINE.sub(b"", data)

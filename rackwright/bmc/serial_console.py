@@ -1,4 +1,4 @@
-"""A node's serial console as a channel that a program reads and types at: what `bmc console` opens in a terminal."""
+"""A node's serial console as a channel for programs: the same one that `bmc console` opens in a terminal."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from rackwright.secrets.store import store_of
 _CHUNK = 1 << 16
 _OPEN_SECONDS = 60.0
 _SSH_OPEN_SECONDS = 10.0
-"""An ssh that was refused has ended by then; one that shows nothing is a console that is silent."""
+"""An ssh that was refused has exited by then; if it only shows nothing, the console is silent."""
 _END_SECONDS = 10.0
 _SOL = ("sol", "activate")
 _SOL_IS_OPEN = b"SOL Session operational"
@@ -40,27 +40,27 @@ _SSH_OPTIONS = (
     *("-o", "PreferredAuthentications=password,keyboard-interactive"),
     *("-o", "ConnectTimeout=30", "-o", "ServerAliveInterval=30", "-e", "none"),
 )
-"""The BMC's password is not sent to a host whose key is not known; no key that is typed is an escape."""
+"""The BMC's password is not sent to a host with an unknown key; no typed key is an escape."""
 _ASK = "#!/bin/sh\nexec cat {}\n"
 
 
 class Channel(Protocol):
-    """One serial console, open; for one thread. Every method raises BmcError once the console has ended."""
+    """One open serial console; for one thread. Every method raises BmcError once the console has ended."""
 
     def read(self, seconds: float) -> bytes:
-        """What has arrived; nothing where it was silent for this time."""
+        """New output; empty if there was none within this time."""
 
     def write(self, keys: bytes) -> None:
         """Type."""
 
     def close(self) -> None:
-        """Leave the console to others. Never raises."""
+        """Release the console for others. Never raises."""
 
 
 class SocketChannel:
     """The serial line of one of the lab's virtual machines.
 
-    A thread keeps it empty: a qemu whose reader is late has room for some 300 characters, and drops what comes then.
+    A thread drains it: qemu buffers only about 300 characters for a slow reader, and drops the rest.
     """
 
     def __init__(self, node: str, line: socket.socket) -> None:
@@ -86,8 +86,8 @@ class SocketChannel:
             return b""
         if isinstance(data, bytes) and data:
             return data
-        self._arrived.put(data)  # the next one that reads learns it too
-        raise _ended(self._node, "the machine was switched off" if data == b"" else str(data))
+        self._arrived.put(data)  # so that the next read sees it too
+        raise _ended(self._node, "the machine was powered off" if data == b"" else str(data))
 
     def write(self, keys: bytes) -> None:
         """Type."""
@@ -99,12 +99,12 @@ class SocketChannel:
     def close(self) -> None:
         """Leave the line."""
         with suppress(OSError):
-            self._line.shutdown(socket.SHUT_RDWR)  # closing alone would not end the thread
+            self._line.shutdown(socket.SHUT_RDWR)  # only closing would not end the thread
         self._line.close()
 
 
 class ProgramChannel:
-    """A program that has the console on its terminal: ipmitool's Serial over LAN, or ssh to the BMC."""
+    """A program with the console on its terminal: ipmitool's Serial over LAN, or ssh to the BMC."""
 
     def __init__(self, node: str, argv: Sequence[str], environment: Mapping[str, str]) -> None:
         self._node, self._argv, self._environment = node, list(argv), dict(environment)
@@ -127,7 +127,7 @@ class ProgramChannel:
             os.close(theirs)
 
     def await_open(self) -> None:
-        """Until the program has the console; BmcError where it ends instead."""
+        """Wait until the program has the console; BmcError if it exits instead."""
         by_ipmi = tuple(self._argv[-2:]) == _SOL
         deadline = time.monotonic() + (_OPEN_SECONDS if by_ipmi else _SSH_OPEN_SECONDS)
         while (left := deadline - time.monotonic()) > 0:
@@ -146,12 +146,12 @@ class ProgramChannel:
         try:
             data = os.read(self._terminal, _CHUNK)
         except OSError as error:
-            if error.errno != errno.EIO:  # a terminal whose program has ended
+            if error.errno != errno.EIO:  # a terminal whose program has exited
                 raise
             data = b""
         if not data:
             raise _ended(
-                self._node, last_line(self._said.decode(errors="replace"), "") or "its program ended"
+                self._node, last_line(self._said.decode(errors="replace"), "") or "its program exited"
             )
         self._said = (self._said + data)[-4096:]
         return data
@@ -165,7 +165,7 @@ class ProgramChannel:
             raise _ended(self._node, str(error.strerror)) from None
 
     def close(self) -> None:
-        """End the program, and a session on the BMC that it opened, which would refuse the next one."""
+        """End the program, and a session on the BMC that it opened, which would block the next one."""
         self._process.terminate()
         try:
             self._process.wait(_END_SECONDS)
@@ -173,7 +173,7 @@ class ProgramChannel:
             self._process.kill()
             self._process.wait()
         os.close(self._terminal)
-        if self._session:  # never another user's, which this would end too
+        if self._session:  # never another user's session, which this would end too
             with suppress(subprocess.TimeoutExpired, OSError):
                 subprocess.run(
                     [*self._argv[:-1], "deactivate"],
@@ -186,7 +186,7 @@ class ProgramChannel:
 
 
 class SshChannel(ProgramChannel):
-    """The ssh of a BMC, which reads the password from a private folder."""
+    """ssh to a BMC; it reads the password from a private folder."""
 
     def __init__(self, node: str, argv: Sequence[str], password: Secret) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="rackwright-console-")  # for this user alone
@@ -205,9 +205,9 @@ class SshChannel(ProgramChannel):
 
 @contextmanager
 def console_of(cluster: Cluster, node: Node, open_bmc: Open) -> Iterator[Channel]:
-    """The console of a node, by its BMC; of a node of a lab rack that is up, its machine's serial line.
+    """The console of a node through its BMC; for a running lab rack, its machine's serial line.
 
-    BmcError where the BMC offers none, or another session has it.
+    BmcError if the BMC offers none, or another session uses it.
     """
     if (line := _of_lab(cluster, node)) is not None:
         with closing(line):
@@ -222,7 +222,7 @@ def _program(cluster: Cluster, node: Node, client: BmcClient) -> ProgramChannel:
     command = client.console_command()
     if command is None or node.bmc is None:
         raise BmcError(
-            f"The BMC of {node.name} offers no serial console over ssh.",
+            f"The BMC of {node.name} offers no serial console over SSH.",
             hint="enable it on the BMC, or declare `protocol: ipmi` for Serial over LAN",
         )
     if command[0] != "ssh":
@@ -232,8 +232,8 @@ def _program(cluster: Cluster, node: Node, client: BmcClient) -> ProgramChannel:
 
 def _of_lab(cluster: Cluster, node: Node) -> Channel | None:
     if node.lab is None or node.bmc is None or node.bmc.protocol is BmcProtocol.IPMI:
-        return None  # the lab's own BMCs speak Redfish, and offer no console
-    from rackwright.lab import names, netns, qemu, qemu_socket  # a real site never loads the lab
+        return None  # the lab's BMCs use Redfish, and offer no console
+    from rackwright.lab import names, netns, qemu, qemu_socket  # only the lab needs it
 
     if not netns.rack_is_up(cluster.name):
         return None
@@ -250,7 +250,7 @@ def _environment() -> dict[str, str]:
 
 
 def _asking(folder: Path, password: Secret) -> dict[str, str]:
-    """Has ssh ask a program for the password, which reads it from a file (ssh(1), SSH_ASKPASS; OpenSSH 8.4)."""
+    """Make ssh ask a program for the password, which reads it from a file (ssh(1), SSH_ASKPASS; OpenSSH 8.4)."""
     for name, text, mode in (("password", password.reveal() + "\n", 0o600), ("ask", "", 0o700)):
         content = text or _ASK.format(shlex.quote(str(folder / "password")))
         descriptor = os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
@@ -262,5 +262,5 @@ def _asking(folder: Path, password: Secret) -> dict[str, str]:
 def _ended(node: str, why: str) -> BmcError:
     return BmcError(
         f"The serial console of {node} ended: {why}.",
-        hint="only one session can have it, and ssh has to know the BMC's host key: open it once with `rackwright bmc console`",
+        hint="only one session can use it, and ssh must know the BMC's host key: open it once with `rackwright bmc console`",
     )

@@ -1,4 +1,4 @@
-"""The state of nodes as their BMCs report it, judged: what failed, what is nearly full, which machine is another one."""
+"""The state of nodes from their BMCs: failed parts, nearly full logs, and mismatched machines."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WORST_FIRST = (Status.FAIL, Status.UNKNOWN, Status.WARN, Status.PASS, Status.OU
 
 @dataclass(frozen=True)
 class Reading:
-    """What one BMC reported."""
+    """One BMC's report."""
 
     power: Power
     identity: BmcIdentity
@@ -33,7 +33,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is not as it should be."""
+    """One deviation."""
 
     status: Status
     text: str
@@ -54,7 +54,7 @@ class NodeStatus:
         return min((one.status for one in self.findings), key=_WORST_FIRST.index, default=Status.PASS)
 
     def to_json(self) -> dict[str, Any]:
-        """As a document."""
+        """JSON form."""
         found: dict[str, Any] = {"node": self.node, "status": str(self.status)}
         found["findings"] = [{"status": str(one.status), "text": one.text} for one in self.findings]
         if self.reading is not None:
@@ -71,40 +71,40 @@ class FleetStatus:
 
     @property
     def exit_code(self) -> ExitCode:
-        """3 where something failed, else 4 where something is UNKNOWN."""
+        """3 if something failed, else 4 if something is UNKNOWN."""
         there = {one.status for one in self.nodes}
         if Status.FAIL in there:
             return ExitCode.CHECK_FAILED
         return ExitCode.UNKNOWN if Status.UNKNOWN in there else ExitCode.CLEAN
 
     def to_json(self) -> dict[str, Any]:
-        """As a document."""
+        """JSON form."""
         return {"version": 1, "cluster": self.cluster, "nodes": [one.to_json() for one in self.nodes]}
 
 
 def read_fleet(cluster: Cluster, nodes: Sequence[Node]) -> FleetStatus:
-    """Ask every BMC; a node without one is out of scope."""
+    """Query every BMC; a node without one is out of scope."""
     answers = ask_all(cluster, nodes, read)
     found = [status_of(node, answers.get(node.name)) for node in nodes]
     return FleetStatus(cluster.name, tuple(_with_twins(one, found) for one in found))
 
 
 def read(client: BmcClient) -> Reading:
-    """Ask one BMC."""
+    """Query one BMC."""
     power, identity, health = client.power(), client.identity(), client.health()
     log: list[LogEntry] = []
     try:
         log = client.event_log(_LOG_READ)
     except NoAnswer:
         raise
-    except BmcError:  # it has none that can be read; the rest is known all the same
+    except BmcError:  # no readable event log; everything else is known
         health = replace(health, unread=(*health.unread, "its event log"))
     critical = [one for one in log if one.severity is Condition.CRITICAL]
     return Reading(power, identity, health, critical[0] if critical else None)
 
 
 def status_of(node: Node, answer: Reading | BmcError | None) -> NodeStatus:
-    """One node judged by its BMC's answer; None: it has no BMC."""
+    """Judges one node by its BMC's answer; None: it has no BMC."""
     if answer is None:
         return NodeStatus(node.name, None, (Finding(Status.OUT_OF_SCOPE, "no `bmc` is declared"),))
     if isinstance(answer, BmcError):
@@ -116,7 +116,7 @@ def _judged(reading: Reading) -> Iterator[Finding]:
     health = reading.health
     broken = [one for one in health.parts if one.state in _BY_CONDITION]
     for part in broken:
-        if part in health.fans and reading.power is Power.OFF:  # it may only stand still
+        if part in health.fans and reading.power is Power.OFF:  # a stopped fan may be fine
             yield Finding(Status.WARN, f"{_described(part)} is {part.state} while the node is off")
         else:
             yield Finding(_BY_CONDITION[part.state], f"{_described(part)} is {part.state}")
@@ -127,17 +127,15 @@ def _judged(reading: Reading) -> Iterator[Finding]:
     if health.overall is Condition.UNKNOWN and not health.parts:
         yield Finding(Status.UNKNOWN, "the BMC reports no health")
     if reading.power is Power.UNKNOWN:
-        yield Finding(Status.UNKNOWN, "the BMC does not report whether the node has power")
+        yield Finding(Status.UNKNOWN, "the BMC does not report the power state")
     for path in health.unread:
         yield Finding(Status.UNKNOWN, f"the BMC failed to read {path}")
     if health.sel_full is not None and health.sel_full >= _LOG_NEARLY_FULL and not health.sel_wraps:
-        yield Finding(
-            Status.WARN, f"the event log is {health.sel_full} % full; a full one takes no new entries"
-        )
+        yield Finding(Status.WARN, f"the event log is {health.sel_full} % full; a full log drops new entries")
 
 
 def _with_twins(one: NodeStatus, found: Sequence[NodeStatus]) -> NodeStatus:
-    """With a finding where BMCs of other nodes report the same serial: one machine answers at both addresses."""
+    """Adds a finding if BMCs of other nodes report the same serial: one machine answers at both addresses."""
     serial = one.reading.identity.serial if one.reading is not None else None
     twins = [
         other.node
@@ -154,12 +152,12 @@ def _with_twins(one: NodeStatus, found: Sequence[NodeStatus]) -> NodeStatus:
 
 
 def _other_machine(node: Node, reading: Reading) -> Iterator[Finding]:
-    """Whether the BMC belongs to another machine: two addresses swapped, say."""
+    """Whether the BMC belongs to another machine, e.g. because two addresses are swapped."""
     serial, macs = reading.identity.serial, reading.identity.macs
     if node.serial is not None and serial is not None and serial != node.serial:
-        yield Finding(Status.FAIL, f"the machine's serial is {serial}, declared is {node.serial}")
+        yield Finding(Status.FAIL, f"the machine's serial is {serial}, but {node.serial} is declared")
     if node.mac is not None and macs and node.mac.lower() not in macs:
-        yield Finding(Status.WARN, f"the declared MAC {node.mac} is none of its ports: {', '.join(macs)}")
+        yield Finding(Status.WARN, f"the declared MAC {node.mac} is not one of its ports: {', '.join(macs)}")
 
 
 def _described(part: Part) -> str:
@@ -188,12 +186,12 @@ def _reading_json(reading: Reading) -> dict[str, Any]:
 
 
 def part_json(part: Part) -> dict[str, Any]:
-    """A part as a document."""
+    """JSON form of a part."""
     return {"name": part.name, "state": part.state.value, "value": part.value, "unit": part.unit}
 
 
 def entry_json(entry: LogEntry) -> dict[str, Any]:
-    """An entry of an event log as a document."""
+    """JSON form of an event log entry."""
     when = None if entry.when is None else entry.when.isoformat()
     return {
         "when": when,

@@ -1,4 +1,4 @@
-"""One BMC as messages name it, and the errors that other modules of this room tell apart."""
+"""One BMC as messages name it, and the errors that other modules of this package distinguish."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ Connect = Callable[[str, int, float], socket.socket]
 """Opens a TCP connection to an address and port, with a time limit in seconds; raises OSError."""
 
 
-class ResourceMissing(BmcError):  # noqa: N818 - reads as the sentence it is
-    """The BMC lacks the resource, or does not let this user see it."""
+class ResourceMissing(BmcError):  # noqa: N818 - reads as a sentence
+    """The BMC does not have the resource, or hides it from this user."""
 
 
 class ResourceBroken(BmcError):  # noqa: N818
@@ -40,7 +40,7 @@ class Target:
 
     @property
     def named(self) -> str:
-        """As it stands within a sentence."""
+        """The name within a sentence."""
         return f"the{str(self)[3:]}"
 
     def cannot(self, what: str, *, hint: str | None = None) -> BmcError:

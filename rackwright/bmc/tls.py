@@ -1,4 +1,4 @@
-"""TLS to a BMC: its certificate is checked before anything secret is sent, and no answer takes for ever."""
+"""TLS to a BMC: its certificate is verified before anything secret is sent, and every read has a deadline."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from rackwright.errors import BmcError
 
 
 class BoundedSocket(ssl.SSLSocket):
-    """A TLS connection with a deadline for all that is sent and read, however slowly the other side drips."""
+    """A TLS connection with a deadline for everything sent and read, however slow the peer is."""
 
     deadline: float = float("inf")
-    """As of time.monotonic()."""
+    """Deadline in seconds of time.monotonic()."""
 
     def read(self, len: int = 1024, buffer: Any = None) -> bytes:  # noqa: ANN401 - any buffer, as in ssl
-        """As ssl's, until the deadline; TimeoutError then."""
+        """As ssl's; TimeoutError after the deadline."""
         self._allow()
         return super().read(len, buffer)
 
     def send(self, data: Any, flags: int = 0) -> int:  # noqa: ANN401
-        """As ssl's, until the deadline; TimeoutError then."""
+        """As ssl's; TimeoutError after the deadline."""
         self._allow()
         return super().send(data, flags)
 
@@ -39,13 +39,13 @@ class BoundedSocket(ssl.SSLSocket):
 
 
 def open_tls(target: Target, connect: Connect, seconds: float) -> BoundedSocket:
-    """A TLS connection whose certificate is the declared one; BmcError where it is not, NoAnswer without one."""
+    """A TLS connection with the declared certificate; BmcError if it differs, NoAnswer without one."""
     deadline = time.monotonic() + seconds
     raw = _connected(target, connect, seconds)
     try:
         raw.settimeout(max(0.001, deadline - time.monotonic()))
         wrapped = _context_of(target).wrap_socket(raw, server_hostname=str(target.bmc.address))
-        tls = cast(BoundedSocket, wrapped)  # the context makes no other
+        tls = cast(BoundedSocket, wrapped)  # the context creates no other type
     except ssl.SSLCertVerificationError as error:
         raw.close()
         raise _refused_certificate(target, connect, seconds, error) from None
@@ -53,13 +53,13 @@ def open_tls(target: Target, connect: Connect, seconds: float) -> BoundedSocket:
         raw.close()
         raise NoAnswer(
             f"{target} did not finish the TLS handshake within {target.bmc.timeout_seconds} s.",
-            hint="reset the BMC itself, e.g. by its web page or `ipmitool mc reset cold`",
+            hint="reset the BMC itself, e.g. in its web interface or with `ipmitool mc reset cold`",
         ) from None
     except (OSError, ValueError) as error:  # ssl.SSLError among them
         raw.close()
         raise NoAnswer(
             f"The TLS handshake with {target.named} on port {target.bmc.port} failed: {in_words(error)}.",
-            hint="is the port that of the BMC's web page? old firmware needs an update for TLS 1.2",
+            hint="is this the port of the BMC's web interface? old firmware needs an update for TLS 1.2",
         ) from None
     try:
         _check_pin(target, tls)
@@ -70,7 +70,7 @@ def open_tls(target: Target, connect: Connect, seconds: float) -> BoundedSocket:
 
 
 def in_words(error: Exception) -> str:
-    """An error of sockets or TLS, without Python's numbers and line of C."""
+    """A socket or TLS error without Python's error numbers and source line."""
     if isinstance(error, ssl.SSLError):
         return (error.reason or "the handshake failed").replace("_", " ").lower()
     if isinstance(error, OSError) and error.strerror:
@@ -79,7 +79,7 @@ def in_words(error: Exception) -> str:
 
 
 def ca_mistake(ca: Path) -> str | None:
-    """Why the certificates of BMCs cannot be checked against this file; None where they can."""
+    """Why this file cannot be used to verify BMC certificates; None if it can."""
     try:
         _verified(ca, ca.stat().st_mtime_ns)
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
@@ -95,8 +95,8 @@ def _connected(target: Target, connect: Connect, seconds: float) -> socket.socke
     except OSError as error:
         cause = in_words(error)
     raise NoAnswer(
-        f"{target} cannot be reached: {cause}.",
-        hint="is its address right, its cable in, and does this host have a route to its network?",
+        f"Cannot reach {target.named}: {cause}.",
+        hint="check its address and cable; does this host have a route to its network?",
     )
 
 
@@ -108,14 +108,14 @@ def _context_of(target: Target) -> ssl.SSLContext:
         return _verified(ca, ca.stat().st_mtime_ns if ca is not None else 0)
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
         raise BmcError(
-            f"The CA file {target.bmc.ca} of {target.node}'s BMC cannot be used: {in_words(error)}.",
-            hint="`ca` is a PEM file with the certificates of the CAs that sign the BMCs' certificates",
+            f"The CA file {target.bmc.ca} of {target.node}'s BMC is not usable: {in_words(error)}.",
+            hint="`ca` must be a PEM file with the certificates of the CAs that signed the BMCs' certificates",
         ) from None
 
 
 @lru_cache(maxsize=8)
 def _verified(ca: Path | None, changed_ns: int) -> ssl.SSLContext:
-    """Read once for all BMCs, until the file changes."""
+    """Read once for all BMCs, and again when the file changes."""
     context = ssl.create_default_context(cafile=str(ca) if ca is not None else None)
     context.sslsocket_class = BoundedSocket
     return context
@@ -123,7 +123,7 @@ def _verified(ca: Path | None, changed_ns: int) -> ssl.SSLContext:
 
 @lru_cache(maxsize=1)
 def _unverified() -> ssl.SSLContext:
-    """For a certificate that is then compared with the declared one."""
+    """Context for a certificate that is then compared with the declared one."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -135,9 +135,9 @@ def _check_pin(target: Target, tls: ssl.SSLSocket) -> None:
     pinned, presented = target.bmc.certificate, _sha256(tls)
     if pinned is not None and presented != pinned:
         raise BmcError(
-            f"{target} has another certificate than declared: its SHA-256 is {presented}, declared is {pinned}.",
-            hint="possible man-in-the-middle attack; if the certificate was renewed, compare with the BMC's own "
-            "web page or console, and declare the new one",
+            f"{target} presents a different certificate than declared: its SHA-256 is {presented}, declared is {pinned}.",
+            hint="possible man-in-the-middle attack; if the certificate was renewed, compare it in the BMC's "
+            "web interface or console, and declare the new one",
         )
 
 
@@ -148,7 +148,7 @@ def _sha256(tls: ssl.SSLSocket) -> str:
 def _refused_certificate(
     target: Target, connect: Connect, seconds: float, error: ssl.SSLCertVerificationError
 ) -> BmcError:
-    """The error, with the SHA-256 of what is presented: over a second connection, on which nothing is sent."""
+    """The error, with the SHA-256 of the presented certificate: from a second connection, on which nothing is sent."""
     signed_by = "the CAs of this host" if target.bmc.ca is None else f"the CAs in {target.bmc.ca}"
     why = (error.verify_message or "it cannot be verified").rstrip(".")
     hint = "declare the CA that signed it as `ca`"
@@ -157,9 +157,9 @@ def _refused_certificate(
             raw.settimeout(seconds)
             with _unverified().wrap_socket(raw) as tls:
                 hint += (
-                    f", or compare its SHA-256 with the one on the BMC's own web page or console and pin it: "
+                    f", or compare its SHA-256 in the BMC's web interface or console and pin it: "
                     f"certificate: {_sha256(tls)}"
                 )
     except (OSError, ValueError):
         pass
-    return BmcError(f"{target} has a certificate that {signed_by} do not vouch for: {why}.", hint=hint)
+    return BmcError(f"{target} has a certificate that {signed_by} did not sign: {why}.", hint=hint)

@@ -1,4 +1,4 @@
-"""What a BMC can be asked about firmware: versions of every component, updates and their tasks, settings of the BIOS."""
+"""Firmware functions of a BMC: versions of every component, updates and their tasks, BIOS settings."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from rackwright.bmc.interface import Firmware
 
 
 class UpdateWay(StrEnum):
-    """How a BMC takes an image."""
+    """How a BMC receives an image."""
 
     URL = "url"
-    """It fetches the image itself."""
+    """It downloads the image itself."""
     FILE = "file"
     """The image is sent to it."""
 
 
 class TaskState(StrEnum):
-    """Where an update stands."""
+    """Progress of an update."""
 
     RUNNING = "running"
     WAITING = "waiting"
-    """For the node's next boot."""
+    """Scheduled for the node's next boot."""
     DONE = "done"
     FAILED = "failed"
     NOT_KNOWN = "not known"
-    """The BMC makes no task of it, or has forgotten it, e.g. by its own restart: versions alone can answer."""
+    """The BMC creates no task for it, or lost it, e.g. by restarting: only the versions show the result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,32 +41,32 @@ class UpdateTask:
     """Path of the task."""
     percent: int | None = None
     messages: tuple[str, ...] = ()
-    """The BMC's own words, the newest last."""
+    """The BMC's messages, the newest last."""
 
 
 class BmcUpdates(Protocol):
     """Every method raises BmcError, as those of BmcClient do."""
 
     def components(self) -> list[Firmware]:
-        """Entries of the firmware inventory, each by its id; `version` is empty where the BMC reports none."""
+        """Firmware inventory entries by id; `version` is empty if the BMC reports none."""
 
     def devices(self) -> list[Firmware]:
-        """Drives, network adapters and processors (GPUs) with their firmware, where the inventory lacks them."""
+        """Drives, network adapters and processors (GPUs) with their firmware, if the inventory lacks them."""
 
     def ways(self) -> frozenset[UpdateWay]:
-        """How it takes images; empty where it takes none."""
+        """How it receives images; empty if it accepts none."""
 
     def begin(self, image: str | Path, *, at_reset: bool) -> str | None:
-        """Begin an update from a URL or with a file; the name of its task, None where the BMC makes none.
+        """Start an update from a URL or with a file; returns the name of its task, None if the BMC creates none.
 
-        + at_reset: with the next boot of the node, where the BMC lets us choose
+        + at_reset: on the node's next boot, if the BMC supports the choice
         """
 
     def task(self, name: str | None) -> UpdateTask:
-        """Where an update stands; None: the one that has no task."""
+        """Progress of an update; None: the one without a task."""
 
     def under_way(self) -> list[UpdateTask]:
-        """Tasks that run or wait for a boot."""
+        """Tasks that are running or waiting for a boot."""
 
     def bios_refusals(self, changes: Mapping[str, object]) -> dict[str, str]:
-        """BIOS attribute to why it cannot have this value, as far as the BMC publishes its rules."""
+        """BIOS attribute to why it cannot have this value, if the BMC publishes its rules."""

@@ -1,1 +1,1 @@
-"""X.509 without a node: the site's CA, the certificates it issues, and what is wrong with one that a node has."""
+"""X.509 without a node: the site's CA, the certificates it issues, and the validation of a node's certificate."""

@@ -56,7 +56,7 @@ def own_certificate(
     if made is None or made.tzinfo is None or not isinstance(key, ec.EllipticCurvePrivateKey):
         raise SecretsError(
             "The key of the site's CA is not one that rackwright generated.",
-            hint="declare the CA as one of your own: `authority: given` and `certificate:`",
+            hint="declare the site's own CA with `authority: given` and `certificate:`",
         )
     until = made + timedelta(days=days)
     for attempt in range(_ATTEMPTS):
@@ -106,8 +106,8 @@ def given_key(secret: str, certificate: x509.Certificate) -> SigningKey:
     form = (serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
     if key.public_key().public_bytes(*form) != certificate.public_key().public_bytes(*form):
         raise SecretsError(
-            "The key of the site's CA is not the key of its certificate.",
-            hint="store the key that belongs to it: rackwright secrets put site_ca_key FILE < ca.key",
+            "The key of the site's CA does not match its certificate.",
+            hint="store the matching key: rackwright secrets put site_ca_key FILE < ca.key",
         )
     return key
 
@@ -115,7 +115,7 @@ def given_key(secret: str, certificate: x509.Certificate) -> SigningKey:
 def ca_problem(certificate: x509.Certificate, now: datetime) -> str | None:
     """Why no certificate can be issued with a CA's certificate, as the end of a sentence; None where one can."""
     if not is_ca(certificate):
-        return "is not the certificate of a CA"
+        return "is not a CA certificate"
     if not isinstance(certificate.public_key(), ec.EllipticCurvePublicKey | rsa.RSAPublicKey):
         return "has a key that is neither ECDSA nor RSA"
     if certificate.not_valid_after_utc <= now:

@@ -1,4 +1,4 @@
-"""What the site's CA issues, and when a certificate has to be issued anew."""
+"""Certificates that the site's CA issues, and when they must be reissued."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _COMMON_NAME_MAX = 64
 
 @dataclass(frozen=True)
 class OnNode:
-    """A certificate as a node has it. Modes and owners as `640 root:root`; None: no such file."""
+    """A certificate as a node has it. Modes and owners as `640 root:root`; None: the file does not exist."""
 
     chain: str | None = None
     key: str | None = None
@@ -69,19 +69,19 @@ class Issuer:
     def reason(self, found: OnNode, names: Sequence[str], now: datetime) -> str | None:
         """Why a certificate has to be issued anew, by the control node's clock; None where it is good."""
         if found.chain is None or found.key is None:
-            return "there is none" if found.chain is None else "its key is missing"
+            return "it is missing" if found.chain is None else "its key is missing"
         try:
             there = found.certificate()
             if names_of(there) != frozenset(names):
-                return "its names are not those declared"
+                return "its names differ from those declared"
         except Refused as error:
-            return f"it cannot be read: {error}"
+            return f"it is unreadable: {error}"
         if not is_signed_by(there, self.certificate):
             return "it is not signed by the site's CA"
         if found.key_sha256 is None:
-            return "the key on the node cannot be read"
+            return "the key on the node is unreadable"
         if found.key_sha256 != key_digest(there):
-            return "the key on the node is not its key"
+            return "the key on the node does not match it"
         if there.not_valid_before_utc > now + _SLACK:
             return f"it is not valid before {day(there.not_valid_before_utc)}"
         return self.expiry(there, now)

@@ -1,4 +1,4 @@
-"""Certificates as they are read: from files of the site, and from nodes, whose text may be anything."""
+"""Parses certificates from files of the site and from nodes, whose text is untrusted."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def certificates_in(text: str, limit: int = PEM_MAX_BYTES) -> list[x509.Certific
         raise Refused(f"it has more than {limit} characters")
     blocks = _BLOCK.findall(text)
     if not blocks or text.count("-----BEGIN") != len(blocks):
-        raise Refused("it does not hold certificates alone")
+        raise Refused("it contains something other than certificates")
     try:
         found = [x509.load_pem_x509_certificate(block.encode("ascii")) for block in blocks]
         for one in found:  # what is read only now, and later must not fail
             _ = (one.extensions, one.not_valid_before_utc, one.not_valid_after_utc, one.public_key())
     except Exception as error:  # noqa: BLE001 - ValueError, and what an odd certificate makes of it
-        raise Refused(f"it is not a certificate: {error}") from None
+        raise Refused(f"it is not a valid certificate: {error}") from None
     return found
 
 
@@ -79,7 +79,7 @@ def is_signed_by(certificate: x509.Certificate, authority: x509.Certificate) -> 
     """Whether this authority's key signed it, and it names this authority as its issuer."""
     try:
         certificate.verify_directly_issued_by(authority)
-    except Exception:  # noqa: BLE001 - InvalidSignature, and whatever an odd key makes of it
+    except Exception:  # noqa: BLE001 - InvalidSignature, or any error caused by an unusual key
         return False
     return True
 

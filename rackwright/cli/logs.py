@@ -16,7 +16,7 @@ from rackwright.cli.logs_view import show_doubts, show_lines
 from rackwright.cli.terminal import Console
 from rackwright.clusterfile.load import load_cluster
 from rackwright.errors import ExitCode, RackwrightError
-from rackwright.logs.ask import Question, read_logs
+from rackwright.logs.ask import LogQuery, read_logs
 from rackwright.logs.report import LINES_MAX
 from rackwright.logs.times import moment
 from rackwright.ssh import Pool
@@ -84,7 +84,7 @@ def logs_command(
     if follow and (until is not None or as_json):
         raise RackwrightError(f"--follow has no end: leave out {'--json' if as_json else '--until'}.")
     cluster, now = load_cluster(file), time.time()
-    question = Question(
+    question = LogQuery(
         since=None if since is None else moment(since, now),
         until=None if until is None else moment(until, now),
         nodes=node,

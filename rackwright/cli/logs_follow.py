@@ -10,7 +10,7 @@ from dataclasses import replace
 from rackwright.cli.lines import say
 from rackwright.cli.logs_view import show_lines, show_unknown
 from rackwright.errors import ConnectionFailed, RackwrightError, WorkloadError
-from rackwright.logs.ask import CLOCKS_DIFFER_SECONDS, JOB_AFTER_SECONDS, Question, read_logs, trace_of
+from rackwright.logs.ask import CLOCKS_DIFFER_SECONDS, JOB_AFTER_SECONDS, LogQuery, read_logs, trace_of
 from rackwright.logs.report import LINES_MAX, Line, LogsReport
 from rackwright.model.cluster import Cluster
 from rackwright.ssh import RootShell
@@ -28,7 +28,7 @@ _Key = tuple[str, float, int | None, str]
 class Follower:
     """What was shown so far, and what is asked next."""
 
-    def __init__(self, cluster: Cluster, question: Question, report: LogsReport, shell: RootShell) -> None:
+    def __init__(self, cluster: Cluster, question: LogQuery, report: LogsReport, shell: RootShell) -> None:
         self.report = report
         """The last answer."""
         self._cluster, self._question, self._shell = cluster, replace(question, lines=LINES_MAX), shell

@@ -1,1 +1,1 @@
-"""From a cluster file to the resolved cluster, or every mistake in the file at once."""
+"""Reads a cluster file: returns the resolved cluster, or reports every mistake in the file at once."""

@@ -1,4 +1,4 @@
-"""Addresses of every node: consecutive in NodeSet order, the same in each rail."""
+"""IP addresses of every node: consecutive in NodeSet order, the same host part in each rail."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from rackwright.model.cluster import Network, NodeAddress
 from rackwright.model.types import NetworkPurpose
 
 Addresses = dict[str, tuple[NodeAddress, ...]]
-"""Node name to its addresses, networks in file order, rails counted up."""
+"""Node name to addresses, in file order of the networks, then by rail."""
 
 
 def assign_addresses(report: Report, groups: list[Group], networks: Mapping[str, Network]) -> Addresses:
-    """Addresses of all nodes; those that cannot be assigned are noted and left out."""
+    """Addresses of all nodes; reports and skips any that cannot be assigned."""
     found: dict[str, list[NodeAddress]] = {name: [] for group in groups for name in group.names}
     taken: dict[int, tuple[str, DataPath]] = {
         int(network.gateway): ("the gateway", ("networks", name, "gateway"))
@@ -34,7 +34,7 @@ def assign_addresses(report: Report, groups: list[Group], networks: Mapping[str,
             elif report.clean(("networks", name)):
                 report.add(
                     (*group.path, "addresses", name),
-                    f"There is no network {short(name)}.",
+                    f"Network {short(name)} does not exist.",
                     suggest(name, networks, what="networks"),
                     key=True,
                 )
@@ -65,7 +65,7 @@ def _check_management(report: Report, group: Group, networks: Mapping[str, Netwo
             report.add(
                 (*path, network.name),
                 f"The group has no address on {network.name}, the management network.",
-                "add one; rackwright reaches the nodes on it",
+                "add one; rackwright connects to nodes over this network",
                 key=True,
             )
         return
@@ -97,8 +97,8 @@ def _assign(
     if room < len(group.names):
         report.add(
             path,
-            f"The group has {len(group.names)} nodes, but only {room} addresses are left in {where} from here on.",
-            "start lower or enlarge the network",
+            f"The group has {len(group.names)} nodes, but {where} has only {room} addresses left from this one on.",
+            "use a lower first address or a larger network",
         )
         return
     size = subnet.num_addresses
@@ -114,7 +114,7 @@ def _assign(
 
 
 def rails_on(group: Group, network: Network) -> int:
-    """Rails of a network that the nodes of a group are on."""
+    """Rails of a network that the group's nodes are connected to."""
     ports = group.sku.rails if group.sku is not None else 0
     return min(network.rails, ports) if network.rails > 1 and ports else network.rails
 
@@ -122,7 +122,7 @@ def rails_on(group: Group, network: Network) -> int:
 def _claim(
     report: Report, taken: dict[int, tuple[str, DataPath]], value: int, name: str, path: DataPath
 ) -> bool:
-    """Whether the address was free; a group that collides is reported once."""
+    """Whether the address was free; each group reports at most one collision."""
     other, other_path = taken.setdefault(value, (name, path))
     if other == name and other_path == path:
         return True

@@ -1,4 +1,4 @@
-"""Builds the nodes from the sections."""
+"""Builds the nodes from the parsed sections."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rackwright.model.types import NetworkPurpose
 
 
 def check_fit(report: Report, groups: list[Group], networks: Mapping[str, Network]) -> None:
-    """Note contradictions of a group: platform and lab size, ports and rails, MIG."""
+    """Report contradictions within a group: platform and lab size, ports and rails, MIG."""
     check_lab_sizes(report, groups)
     for group in groups:
         _check_rails(report, group, networks)
@@ -56,7 +56,7 @@ def _check_mig(report: Report, group: Group) -> None:
             report.add(
                 path,
                 f"{group.sku.name} has no MIG configuration {short(given)}.",
-                suggest(given, layouts, what="its configurations"),
+                suggest(given, layouts, what="its MIG configurations"),
             )
             return
     for profile, message, hint in mig.mistakes(group.mig, group.sku.gpus, group.sku.name):

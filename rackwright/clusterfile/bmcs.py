@@ -1,4 +1,4 @@
-"""BMCs: an address each, in a network for them, and how to log in."""
+"""BMCs: one address per node on a BMC network, and login settings."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ _LAST = 2**32
 
 
 def check_defaults(report: Report, section: BmcSection | None) -> None:
-    """Note what each BMC has alone, where it is declared for all."""
+    """Report settings of a single BMC that are declared for all of them."""
     if section is not None and section.address is not None:
         report.add(
             ("defaults", "bmc", "address"),
-            "Each group has its own addresses of BMCs.",
+            "`defaults` cannot set a BMC address: each group has its own.",
             "move it to `bmc:` of the group",
         )
     if section is not None and section.certificate is not None:
         report.add(
             ("defaults", "bmc", "certificate"),
-            "Each BMC has its own certificate.",
-            "list them in `machines`, in the column bmc_certificate",
+            "`defaults` cannot set a BMC certificate: each BMC has its own.",
+            "list the certificates in `machines`, in the column bmc_certificate",
         )
 
 
 def bmc_addresses(
     report: Report, group: Group, networks: Mapping[str, Network], listed: Mapping[str, Machine]
 ) -> list[IPv4Address | None]:
-    """Address of each node's BMC, from the machine list or by the group's rule; mistakes are noted."""
+    """BMC address of each node, from the machine list or the group's rule; mistakes are reported."""
     section, path = group.entry.bmc, (*group.path, "bmc", "address")
     rule = None if section is None or not report.clean(path) else section.address
     if rule is not None and int(rule.first) + len(group.names) * rule.step > _LAST:
-        report.add(path, "The addresses of the BMCs would go beyond 255.255.255.255.")
+        report.add(path, "The BMC addresses would go beyond 255.255.255.255.")
         rule = None
     found: list[IPv4Address | None] = []
     for index, name in enumerate(group.names):
@@ -55,8 +55,8 @@ def bmc_addresses(
     if section is not None and section.certificate is not None and len(group.names) > 1:
         report.add(
             (*group.path, "bmc", "certificate"),
-            "One certificate is declared for the BMCs of several nodes.",
-            "list them in `machines`, in the column bmc_certificate",
+            "The group has several nodes, but declares one BMC certificate.",
+            "list the certificates in `machines`, in the column bmc_certificate",
         )
     return found
 
@@ -64,7 +64,7 @@ def bmc_addresses(
 def _outside(
     group: Group, found: list[IPv4Address | None], networks: Mapping[str, Network]
 ) -> tuple[str, IPv4Address] | None:
-    """The first node whose BMC is in none of the networks for BMCs."""
+    """The first node whose BMC address is outside every BMC network."""
     cidrs = [network.cidr for network in networks.values() if network.purpose is NetworkPurpose.BMC]
     for name, address in zip(group.names, found, strict=True):
         if address is not None and not any(
@@ -85,7 +85,7 @@ def _note_outside(
         if network.purpose is NetworkPurpose.BMC
     ]
     if known:
-        report.add(path, f"The BMC of {name} would have {address}, which is not in {' or '.join(known)}.")
+        report.add(path, f"The BMC of {name} would get {address}, which is not in {' or '.join(known)}.")
     else:
         report.add(
             path,
@@ -101,7 +101,7 @@ def resolve_bmc(
     certificate: str | None,
     folder: Path,
 ) -> Bmc | None:
-    """The BMC of one node; None where none is declared."""
+    """The BMC of one node; None if none is declared."""
     if address is None:
         return None
     values = {

@@ -15,7 +15,7 @@ from rackwright.model.types import NetworkPurpose
 
 
 def read_boot_network(report: Report, raw: Data, networks: Mapping[str, Network]) -> BootNetwork | None:
-    """The section, resolved; None where there is none, or it cannot be read."""
+    """The resolved section; None if it is absent or invalid."""
     if raw is None:
         return None
     section = read_section(report, BootNetworkSection, raw, ("boot_network",))
@@ -29,14 +29,17 @@ def read_boot_network(report: Report, raw: Data, networks: Mapping[str, Network]
     if network is None:
         report.add(
             ("boot_network", "network"),
-            f"There is no network {short(name)}.",
+            f"Network {short(name)} does not exist.",
             suggest(name, networks, what="networks"),
         )
         return None
     if section.server not in network.cidr:
         report.add(("boot_network", "server"), f"The address is not in {name} ({network.cidr}).")
     elif section.server in (network.cidr.network_address, network.cidr.broadcast_address):
-        report.add(("boot_network", "server"), f"The address is that of {name} ({network.cidr}) itself.")
+        report.add(
+            ("boot_network", "server"),
+            f"The address is the network or broadcast address of {name} ({network.cidr}).",
+        )
     values = dict(section) | {"network": name, "bmc_server": section.bmc_server or section.server}
     return BootNetwork.model_validate(values)
 
@@ -44,9 +47,9 @@ def read_boot_network(report: Report, raw: Data, networks: Mapping[str, Network]
 def check_on_boot_network(
     report: Report, cluster: Cluster, installed: Sequence[Node], path: DataPath
 ) -> None:
-    """Note what keeps nodes from fetching their image: they would be switched on, and never be heard of.
+    """Report nodes that cannot fetch their image: they would power on and never call back.
 
-    + path: of the section that declares their installation
+    + path: the section that declares their installation
     """
     if cluster.boot_network is None:
         return
@@ -56,10 +59,10 @@ def check_on_boot_network(
         if address is None:
             report.add(
                 path,
-                f"{node.name} has no address on {network}, the boot network, over which it fetches its image.",
-                f"declare one in `addresses`, e.g. `{network}: {server + 1}`, or another `boot_network.network`",
+                f"{node.name} has no address on {network}, the boot network, and cannot fetch its image.",
+                f"declare one in `addresses`, e.g. `{network}: {server + 1}`, or set another `boot_network.network`",
             )
             return
         if address == server:
-            report.add(path, f"{node.name} has the address {server}, which is `boot_network.server`.")
+            report.add(path, f"{node.name} has the address {server}, which is also `boot_network.server`.")
             return

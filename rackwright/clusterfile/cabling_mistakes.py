@@ -1,4 +1,4 @@
-"""Cables that contradict each other, ports of nodes without one, and switches that cannot be what is declared."""
+"""Contradictory cables, node ports without a cable, and switches that do not match their declaration."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from rackwright.model.fabric import Cable, End, NodePort, SwitchId, SwitchPort
 from rackwright.model.ranges import fold
 
 MAX_MISTAKES = 20
-"""That are listed of ports with two cables, and of ports that a switch does not have."""
+"""Most mistakes listed for ports with two cables and for ports that a switch does not have."""
 
 
 def check_ports_taken(
     report: Report, path: DataPath, cables: Sequence[Cable], switches: Mapping[str, SwitchId]
 ) -> None:
-    """Note ports with two cables, and ports that a switch does not have."""
+    """Report ports with two cables, and ports that a switch does not have."""
     found = list(_ports_taken(path, cables, switches))
     for where, message, hint in found[:MAX_MISTAKES]:
         report.add(where, message, hint)
     more = len(found) - MAX_MISTAKES
     if more > 0:
         report.add(
-            path, f"{more} further cable{'' if more == 1 else 's'} end in ports that they cannot be in."
+            path, f"{more} more cable{'' if more == 1 else 's'} end in ports that are taken or do not exist."
         )
 
 
@@ -43,7 +43,7 @@ def _ports_taken(
             if isinstance(end, SwitchPort) and most is not None and end.port > most:
                 yield (
                     _path_of(path, cable),
-                    f"{_show(cable)}: {end.switch} has {most} port{'' if most == 1 else 's'}.",
+                    f"{_show(cable)}: {end.switch} has only {most} port{'' if most == 1 else 's'}.",
                     "correct `leaf_ports`, `uplinks`, `ports` or the cable list",
                 )
 
@@ -51,7 +51,7 @@ def _ports_taken(
 def check_complete(
     report: Report, path: DataPath, members: Collection[NodePort], cables: Sequence[Cable], hint: str
 ) -> None:
-    """Note ports of nodes that no cable ends in."""
+    """Report node ports without a cable."""
     cabled = {cable.near for cable in cables}
     without = [port for port in members if port not in cabled]
     if without and report.clean(path) and report.clean(("nodes",)):
@@ -65,15 +65,15 @@ def check_complete(
 
 
 def check_levels(report: Report, path: DataPath, leaves: Collection[str], cables: Sequence[Cable]) -> None:
-    """Note listed cables between two switches without a node: leaves and spines are all that is known."""
+    """Report listed cables between two switches that have no nodes: only leaves and spines are supported."""
     below = frozenset(leaves)
     for cable in cables:
         near = cable.near
         if isinstance(near, SwitchPort) and below.isdisjoint((near.switch, cable.far.switch)):
             report.add(
                 (*path, "cables"),
-                f"{cable.origin}: No node is cabled to {near.switch} or {cable.far.switch}: neither is a leaf.",
-                "declare cables between leaves and spines alone",
+                f"{cable.origin}: Neither {near.switch} nor {cable.far.switch} is a leaf: no node is cabled to them.",
+                "declare only cables between leaves and spines",
             )
 
 
@@ -84,7 +84,7 @@ def check_switches(
     names: Collection[str],
     nodes: Collection[str],
 ) -> None:
-    """Note switches that no cable ends in, that are called as a node is, or that discovery could not tell apart."""
+    """Report switches without cables, with a node's name, or that discovery could confuse with another."""
     for name in declared:
         if name not in names:
             hint = suggest(name, names, what="switches")
@@ -93,7 +93,7 @@ def check_switches(
             )
     for name in names:
         if name in nodes:
-            report.add(path, f"{name} is the name of a switch and of a node.", "rename one of them")
+            report.add(path, f"{name} is the name of both a switch and a node.", "rename one of them")
     for key, what in (("guid", "GUID"), ("description", "description")):
         taken: dict[str, str] = {}
         for name, own in declared.items():
@@ -103,8 +103,8 @@ def check_switches(
             if value is not None and (other := taken.setdefault(value, name)) != name:
                 report.add(
                     (*path, "switches", name, key),
-                    f"{short(other)} has this {what} already.",
-                    "each switch has its own",
+                    f"{short(other)} already has this {what}.",
+                    f"each switch has a unique {what}",
                 )
 
 

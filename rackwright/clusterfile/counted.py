@@ -1,4 +1,4 @@
-"""Rules that count on from a first value."""
+"""Rules that count up from a first value."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from rackwright.model.text import Address
 
 
 def _or_short(schema: JsonSchemaValue) -> JsonSchemaValue:
-    """A JSON Schema that also accepts the value of `first` alone."""
+    """A JSON Schema that also accepts the bare value of `first`."""
     short = {key: value for key, value in schema["properties"]["first"].items() if key != "title"}
     return {"anyOf": [short, schema], "description": schema.get("description", "")}
 
 
 class _Counted(Frozen):
-    """A rule that counts on from `first`; short form: that value alone."""
+    """A rule that counts up from `first`; short form: the bare first value."""
 
     @model_validator(mode="before")
     @classmethod
@@ -34,18 +34,18 @@ class AddressRule(_Counted):
     """Consecutive addresses in NodeSet order; short form: the first address."""
 
     first: Address = Field(description="Address of the first node, in the first rail.")
-    step: int = Field(default=1, ge=1, le=65536, description="Distance between neighbours.")
+    step: int = Field(default=1, ge=1, le=65536, description="Increment from one node to the next.")
 
 
 class PositionRule(_Counted):
-    """Positions in a rack, in NodeSet order, starting again in each rack; short form: the first."""
+    """Rack positions in NodeSet order, starting over in each rack; short form: the first position."""
 
     first: int = Field(ge=0, le=200)
     step: int = Field(default=1, ge=1, le=50)
 
 
 class PortRule(_Counted):
-    """Ports of each leaf, one after the other; short form: the first."""
+    """Consecutive ports of each leaf; short form: the first port."""
 
-    first: int = Field(ge=1, le=1024, description="First port of a leaf that a node takes.")
-    step: int = Field(default=1, ge=1, le=64, description="Distance between neighbours.")
+    first: int = Field(ge=1, le=1024, description="First leaf port used by a node.")
+    step: int = Field(default=1, ge=1, le=64, description="Increment from one node's port to the next.")

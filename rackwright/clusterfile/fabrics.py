@@ -1,4 +1,4 @@
-"""The `fabrics:` section: the cables of each network, by rule and from a cable list."""
+"""The `fabrics:` section: the cables of each network, from rules and from a cable list."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def read_fabrics(
     locations: Mapping[str, Location],
     folder: Path,
 ) -> dict[str, Fabric]:
-    """The fabrics that can be read; mistakes are noted. Cable lists are relative to `folder`."""
+    """The valid fabrics; mistakes are reported. Paths of cable lists are relative to `folder`."""
     fabrics: dict[str, Fabric] = {}
     for name, entry in raw.items() if isinstance(raw, dict) else ():
         path = ("fabrics", name)
@@ -44,7 +44,7 @@ def read_fabrics(
         if network is None:
             if report.clean(("networks", name)):
                 hint = suggest(name, networks, what="networks")
-                report.add(path, f"There is no network {short(name)}.", hint, key=True)
+                report.add(path, f"Network {short(name)} does not exist.", hint, key=True)
             continue
         section = read_section(report, FabricSection, entry if entry is not None else {}, path)
         if section is not None and report.clean(("networks", name)):
@@ -55,7 +55,7 @@ def read_fabrics(
 
 @dataclass
 class _Reading:
-    """One fabric while it is read."""
+    """One fabric during parsing."""
 
     report: Report
     path: tuple[str, str]
@@ -66,7 +66,7 @@ class _Reading:
     locations: Mapping[str, Location]
     folder: Path
     members: dict[NodePort, Group] = field(default_factory=dict)
-    """Every port that nodes have on the network, in file order."""
+    """Every node port on the network, in file order."""
 
     def fabric(self) -> Fabric:
         self._find_members()
@@ -110,7 +110,7 @@ class _Reading:
     def _check(
         self, cables: tuple[Cable, ...], leaves: list[str], switches: dict[str, SwitchId], cabled: set[str]
     ) -> None:
-        """Note what contradicts itself. What follows from a mistake that is noted already is left out."""
+        """Report contradictions, except those that follow from a mistake that is already reported."""
         clean = self.report.clean(self.path)
         certain = cables if clean else tuple(cable for cable in cables if cable.listed)
         check_ports_taken(self.report, self.path, certain, switches)
@@ -119,7 +119,7 @@ class _Reading:
             check_switches(self.report, self.path, self.section.switches, switches, self.locations)
         hint = "set `switch` on the group, or list the cables under `cables`"
         if not any(self._by_switch(group) for group in self.members.values()):
-            hint = "`switch` of a group is for its fabric network: list the cables under `cables`"
+            hint = "the group's `switch` applies to its fabric network; list the cables of this one under `cables`"
         check_complete(self.report, self.path, self.members, cables, hint)
         idle = [name for name in switches if name not in cabled]
         if idle and self.report.clean(self.path):
@@ -127,7 +127,7 @@ class _Reading:
             self.report.add(path, f"No cable is declared for {fold(idle)}.", "list its cables, or remove it")
 
     def _ordered(self, leaves: list[str]) -> list[str]:
-        """Leaves in the order of the groups' `switch`, unit by unit, rail by rail; then those of the list alone."""
+        """Leaves in the order of the groups' `switch` (scalable unit, then rail), then those found only in the list."""
         declared = [leaf for location in self.locations.values() for leaf in location.switches]
         first = [leaf for leaf in dict.fromkeys(declared) if leaf in leaves]
         return [*first, *(leaf for leaf in leaves if leaf not in first)]
@@ -153,7 +153,7 @@ class _Reading:
         return switches[port.rail] if port.rail < len(switches) else None
 
     def _by_switch(self, group: Group) -> bool:
-        """Whether the group's `switch` is of this network: its only fabric, or management where it has no fabric."""
+        """Whether the group's `switch` belongs to this network: its only fabric, or management if it has none."""
         fabrics = [
             name
             for name in group.entry.addresses
@@ -171,7 +171,7 @@ class _Reading:
         return rails[0].speed_gbps if rails else None
 
     def _spines(self, leaves: set[str]) -> tuple[str, ...]:
-        """The declared spines; mistakes are noted. `leaves`: those that groups have as their `switch`."""
+        """The declared spines; mistakes are reported. `leaves`: switches that groups name in `switch`."""
         text, path = self.section.spines, (*self.path, "spines")
         if text is None:
             return ()
@@ -186,19 +186,23 @@ class _Reading:
             return ()
         both = [name for name in names if name in leaves]
         if both:
-            self.report.add(path, f"{both[0]} is a leaf: the `switch` of a group.", "remove it from `spines`")
+            self.report.add(
+                path,
+                f"{both[0]} is a leaf (the `switch` of a group), not a spine.",
+                "remove it from `spines`",
+            )
             return tuple(name for name in names if name not in leaves)
         rule = any(self._gives(key) for key in ("uplinks", "cables"))
         if not rule:
             self.report.add(
                 path,
-                "Nothing says how the leaves are cabled to these spines.",
-                "e.g. `uplinks: {each: 8, leaf_first: 33}`, or a cable list under `cables`",
+                "The cables from the leaves to these spines are not declared.",
+                "add e.g. `uplinks: {each: 8, leaf_first: 33}`, or a cable list under `cables`",
             )
         return names
 
     def _gives(self, key: str) -> bool:
-        """Whether the section has this key, even with a value that is wrong."""
+        """Whether the section has this key, even with an invalid value."""
         return getattr(self.section, key) is not None or not self.report.clean((*self.path, key))
 
     def _uplinks(self, leaves: list[str], spines: tuple[str, ...]) -> list[Cable]:
@@ -206,7 +210,9 @@ class _Reading:
         if rule is None:
             return []
         if not spines and self.report.clean((*self.path, "spines")):
-            self.report.add((*self.path, "uplinks"), "There are no spines.", "add `spines: spine[1-4]`")
+            self.report.add(
+                (*self.path, "uplinks"), "`uplinks` needs spines.", "add e.g. `spines: spine[1-4]`"
+            )
         speed, lanes = self._uplink_speed(), self.section.lanes
         return [Cable(near, far, speed, lanes) for near, far in _uplink_ends(rule, leaves, spines)]
 
@@ -223,7 +229,7 @@ class _Reading:
             self.report.add(path, wrong.message, wrong.hint)
         more = len(found.mistakes) - MAX_MISTAKES
         if more > 0:
-            self.report.add(path, f"The cable list has {more} further mistake{'' if more == 1 else 's'}.")
+            self.report.add(path, f"The cable list has {more} more mistake{'' if more == 1 else 's'}.")
         cables = []
         between = self._uplink_speed()
         for cable in found.cables:
@@ -236,7 +242,7 @@ class _Reading:
         return cables
 
     def _names(self, by_rule: list[Cable], spines: tuple[str, ...]) -> Names:
-        """What rows can name. Where rules have every leaf, or every spine too, a name that they do not have is wrong."""
+        """Names that rows may use. If rules declare every leaf (or spine), any other name is a mistake."""
         leaves = (cable.far.switch for cable in by_rule)
         every_leaf = len(by_rule) == len(self.members)
         return Names(
@@ -249,7 +255,7 @@ class _Reading:
         )
 
     def _down(self, by_rule: list[Cable], listed: list[Cable]) -> list[Cable]:
-        """The cables of nodes, in file order: those of the list, and those by rule of the other ports."""
+        """Node cables in file order: those of the list, then rules for the remaining ports."""
         rows = [cable for cable in listed if isinstance(cable.near, NodePort)]
         taken = {cable.near for cable in rows}
         order = {port: index for index, port in enumerate(self.members)}
@@ -257,7 +263,7 @@ class _Reading:
         return sorted(cables, key=lambda cable: order[cable.near] if isinstance(cable.near, NodePort) else 0)
 
     def _up(self, by_rule: list[Cable], listed: list[Cable], leaves: list[str]) -> list[Cable]:
-        """The cables between switches: by rule where no row has either port, then those of the list, leaf first."""
+        """Switch-to-switch cables, leaf first: by rule unless a row uses either port, then those of the list."""
         below = frozenset(leaves)
         rows = [_leaf_first(cable, below) for cable in listed if cable.uplink]
         ports = {end for cable in rows for end in cable.ends}
@@ -282,7 +288,7 @@ def _uplink_ends(
 
 
 def _leaf_first(cable: Cable, leaves: frozenset[str]) -> Cable:
-    """A cable between switches with the leaf at its near end."""
+    """A switch-to-switch cable with the leaf at its near end."""
     near = cable.near
     if isinstance(near, SwitchPort) and cable.far.switch in leaves and near.switch not in leaves:
         return replace(cable, near=cable.far, far=near)

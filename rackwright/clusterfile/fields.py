@@ -13,7 +13,7 @@ Annotation: TypeAlias = Any
 
 
 def known_keys(model: type[BaseModel], path: DataPath) -> tuple[str, ...]:
-    """Keys of the mapping at a path below a model; empty where any key is allowed."""
+    """Keys of the mapping at a path in a model; empty if any key is allowed."""
     kinds: list[Annotation] = [model]
     for part in path:
         kinds = [inner for kind in kinds for inner in _inner(kind, part)]
@@ -28,19 +28,19 @@ def known_keys(model: type[BaseModel], path: DataPath) -> tuple[str, ...]:
 
 
 def may_have_lines(model: type[BaseModel], path: DataPath) -> bool:
-    """Whether the field that holds the value at a path below a model is one of `several_lines`."""
+    """Whether the value at a path in a model may span lines (one of `several_lines`)."""
     kinds: list[Annotation] = [model]
     allowed = False
     for part in path:
         owners = [kind for kind in kinds if _is_model(kind) and part in kind.model_fields]
-        if owners:  # items of a list or mapping are as their field
+        if owners:  # items of a list or mapping share the field's setting
             allowed = any(part in getattr(kind, "several_lines", ()) for kind in owners)
         kinds = [inner for kind in kinds for inner in _inner(kind, part)]
     return allowed
 
 
 def _inner(kind: Annotation, part: str | int) -> list[Annotation]:
-    """The types one step below a type."""
+    """The types one step further down."""
     if _is_model(kind):
         field = kind.model_fields.get(str(part))
         return [] if field is None else _flatten(field.annotation)
@@ -49,7 +49,7 @@ def _inner(kind: Annotation, part: str | int) -> list[Annotation]:
 
 
 def _flatten(kind: Annotation) -> list[Annotation]:
-    """The members of unions and the type inside Annotated, lists and tuples kept whole."""
+    """Members of unions, and the type inside Annotated; lists and tuples stay whole."""
     if hasattr(kind, "__metadata__"):
         return _flatten(kind.__origin__)
     arguments = get_args(kind)

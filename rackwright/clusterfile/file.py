@@ -1,7 +1,7 @@
-"""The cluster file as written: ranges, defaults and overrides not yet resolved.
+"""The cluster file as written, before ranges, defaults and overrides are resolved.
 
-Field descriptions become the JSON Schema and the documentation. The resolved values are in
-rackwright.model.cluster, which every other part of rackwright reads.
+Field descriptions feed the JSON Schema and the documentation. The resolved values are in
+rackwright.model.cluster, which the rest of rackwright reads.
 """
 
 from __future__ import annotations
@@ -30,58 +30,64 @@ from rackwright.osfamily.known import OsRelease
 class ClusterSection(Frozen):
     """Name and domain of the cluster."""
 
-    name: Label = Field(description="Name of the cluster; Slurm's ClusterName as well.")
-    domain: Domain = Field(description="DNS domain of every node: node gpu001 is gpu001.<domain>.")
+    name: Label = Field(description="Cluster name, also used as Slurm's ClusterName.")
+    domain: Domain = Field(description="DNS domain of all nodes: node gpu001 becomes gpu001.<domain>.")
 
 
 class NetworkSection(Frozen):
     """One network."""
 
     purpose: NetworkPurpose = Field(
-        description="What the network carries; exactly one is `management`. `external`: users and the world outside. "
+        description="What the network carries; exactly one network is `management`. `external`: users and the Internet. "
         "`bmc`: BMCs."
     )
     kind: LinkKind = Field(default=LinkKind.ETHERNET, description="Link layer.")
-    cidr: Cidr = Field(description="IPv4 network, e.g. 10.1.0.0/16; all rails together.")
+    cidr: Cidr = Field(description="IPv4 network, e.g. 10.1.0.0/16, shared by all rails.")
     mtu: int = Field(default=1500, ge=576, le=65520, description="Bytes.")
-    vlan: int | None = Field(default=None, ge=1, le=4094, description="VLAN id; None: untagged.")
-    gateway: Address | None = Field(default=None, description="Router in this network; None: no route out.")
-    rails: int = Field(default=1, ge=1, le=64, description="Rails of a fabric; each is a separate subnet.")
+    vlan: int | None = Field(default=None, ge=1, le=4094, description="VLAN ID; None: untagged.")
+    gateway: Address | None = Field(default=None, description="Router on this network; None: no route out.")
+    rails: int = Field(
+        default=1, ge=1, le=64, description="Number of rails; each rail has a separate subnet."
+    )
     rail_prefix: int | None = Field(
         default=None,
         ge=9,
         le=30,
-        description="Prefix length of each rail's subnet. None: the largest that fits.",
+        description="Prefix length of each rail's subnet. None: the largest subnets that fit.",
     )
 
 
 class LabSection(Frozen):
-    """Size of a node when the cluster is booted as a lab rack."""
+    """Size of a node in a lab rack."""
 
-    cpus: int = Field(ge=1, le=256, description="Of a virtual machine: as many as its SKU has.")
-    memory_mib: int = Field(ge=256, le=1048576, description="Of a virtual machine: as much as its SKU has.")
+    cpus: int = Field(
+        ge=1, le=256, description="Number of CPUs; for a virtual machine, as many as its SKU has."
+    )
+    memory_mib: int = Field(
+        ge=256, le=1048576, description="Memory in MiB; for a virtual machine, as its SKU has."
+    )
     containers: bool = Field(
         default=False,
-        description="Of a container: the node can run containers itself, and has a local disk at /scratch.",
+        description="Containers only: the node can run containers itself and has a local disk at /scratch.",
     )
     gpus: Literal["simulated"] | None = Field(
         default=None,
-        description="Of a container. simulated: nvidia-smi and dcgmi on the node show the GPUs of its SKU, and a separate kernel "
-        "log reports their faults. None: no GPUs.",
+        description="Containers only. simulated: nvidia-smi and dcgmi on the node show the GPUs of its SKU, and a separate "
+        "kernel log reports their faults. None: no GPUs.",
     )
 
 
 class Defaults(Frozen):
-    """Defaults for every node group."""
+    """Defaults for all node groups."""
 
     os: OsRelease | None = None
     platform: Platform | None = None
     sku: str | None = None
     roles: tuple[NodeRole, ...] | None = None
     lab: LabSection | None = None
-    machines: Path | None = Field(default=None, description="As that of a group.")
-    bmc: BmcSection | None = Field(default=None, description="What all BMCs have in common.")
-    install: InstallSection | None = Field(default=None, description="What all installations have in common.")
+    machines: Path | None = Field(default=None, description="Machine list, as in a node group.")
+    bmc: BmcSection | None = Field(default=None, description="BMC settings shared by all groups.")
+    install: InstallSection | None = Field(default=None, description="Install settings shared by all groups.")
 
 
 def _text_or_other(value: Data) -> str:
@@ -96,7 +102,7 @@ Leaves = Annotated[
     Annotated[str, Tag("text")] | Annotated[tuple[str, ...], Field(min_length=1), Tag("list")],
     Discriminator(_list_or_text),
 ]
-"""One leaf switch for all ports of a node, or one for each rail."""
+"""One leaf switch for all ports of a node, or one per rail."""
 Primary = Annotated[
     Annotated[str, Tag("text")] | Annotated[bool, Tag("other")], Discriminator(_text_or_other)
 ]
@@ -107,102 +113,101 @@ MigLayout = Annotated[
 
 
 class NodeGroup(Frozen):
-    """Nodes that are declared together; what a group leaves out comes from `defaults`."""
+    """Nodes that are declared together; missing keys come from `defaults`."""
 
     nodes: str = Field(min_length=1, description="ClusterShell NodeSet, e.g. gpu[001-128].")
     roles: tuple[NodeRole, ...] | None = Field(
-        default=None, min_length=1, description="What the nodes are for."
+        default=None, min_length=1, description="Node roles, e.g. [worker]."
     )
     sku: str | None = Field(default=None, description="Node model, from the catalogue or `skus`.")
     os: OsRelease | None = Field(default=None, description="Operating system release.")
-    platform: Platform | None = Field(default=None, description="Kind of machine; bare-metal if left out.")
+    platform: Platform | None = Field(default=None, description="Kind of node; default: bare-metal.")
     primary: Primary = Field(
         default=False,
-        description="The head that runs slurmctld, needed with several heads: true, or the name of a node of "
+        description="The head that runs slurmctld; required with several heads. true, or the name of a node in "
         "the group.",
     )
     addresses: dict[str, AddressRule] = Field(
-        default_factory=dict, description="Network name to first address; the others follow in order."
+        default_factory=dict, description="Network name to first address; other nodes follow in order."
     )
     macs: tuple[Mac, ...] | None = Field(
-        default=None, description="Management MAC addresses, in NodeSet order."
+        default=None, description="MAC addresses on the management network, in NodeSet order."
     )
     serials: tuple[MachineSerial, ...] | None = Field(
-        default=None, description="Serial numbers of the machines, in NodeSet order."
+        default=None, description="Serial numbers of the nodes' hardware, in NodeSet order."
     )
     machines: Path | None = Field(
         default=None,
         description="Machine list (CSV with the column node, and any of mac, serial, disk, bmc, bmc_certificate), relative to "
-        "the cluster file. It may have the nodes of other groups too; two disks are separated by a space.",
+        "the cluster file. It may list nodes of other groups too; separate two disks with a space.",
     )
-    bmc: BmcSection | None = Field(
-        default=None, description="The BMCs of the nodes, and how to log in to them."
-    )
+    bmc: BmcSection | None = Field(default=None, description="BMC addresses and login settings.")
     install: InstallSection | None = Field(
-        default=None, description="What `rackwright install` puts on the nodes, and on which disks."
+        default=None, description="What `rackwright install` installs on the nodes, and on which disks."
     )
     rack: str | None = Field(default=None, description="Rack, or racks to spread the nodes over: rack[1-4].")
     position: PositionRule | None = Field(default=None, description="Position in the rack.")
     switch: Leaves | None = Field(
         default=None,
-        description="Leaf switch, or switches to spread the nodes over: leaf[1-4]. A list has one for each rail.",
+        description="Leaf switch, or switches to spread the nodes over: leaf[1-4]. A list names one per rail.",
     )
     lab: LabSection | None = Field(default=None, description="Size in the lab rack.")
     mig: MigLayout = Field(
         default_factory=dict,
-        description="MIG profile to its instances on each GPU, e.g. {1g.10gb: 7}, or a configuration of NVIDIA's "
-        "mig-parted, e.g. all-balanced; left out: MIG is off.",
+        description="MIG profile to number of instances per GPU, e.g. {1g.10gb: 7}, or the name of an NVIDIA "
+        "mig-parted configuration, e.g. all-balanced; default: MIG is off.",
     )
     options: dict[str, dict[str, Any]] = Field(
-        default_factory=dict, description="Role name to options that differ from the section in `roles`."
+        default_factory=dict, description="Role name to options that override the section in `roles`."
     )
 
 
 class UplinkRule(Frozen):
     """Cables from every leaf to every spine: with two cables each, ports n and n+1 of leaf 1 go to spine 1, and so on."""
 
-    each: int = Field(ge=1, le=64, description="Cables from each leaf to each spine.")
-    leaf_first: int = Field(ge=1, le=1024, description="First port of a leaf that goes up.")
-    spine_first: int = Field(default=1, ge=1, le=1024, description="First port of a spine that goes down.")
+    each: int = Field(ge=1, le=64, description="Number of cables from each leaf to each spine.")
+    leaf_first: int = Field(ge=1, le=1024, description="First uplink port of a leaf.")
+    spine_first: int = Field(default=1, ge=1, le=1024, description="First downlink port of a spine.")
 
 
 class SwitchSection(Frozen):
-    """How one switch appears in discovery."""
+    """How discovery identifies one switch."""
 
     description: str | None = Field(
         default=None,
         min_length=1,
         max_length=64,
-        description="Its node description (InfiniBand) or LLDP system name. None: what discovery prints has the "
+        description="InfiniBand node description or LLDP system name. None: discovery prints a text that contains the "
         "switch's name as a word, e.g. `MF0;su1-leaf1:MQM9700/U1`.",
     )
-    guid: Guid | None = Field(default=None, description="Its InfiniBand node GUID.")
+    guid: Guid | None = Field(default=None, description="InfiniBand node GUID.")
     firmware: Version | None = Field(
-        default=None, description="Declared firmware. None: switches that are alike have the same."
+        default=None,
+        description="Expected firmware. None: switches of the same model must have the same firmware.",
     )
-    ports: int | None = Field(default=None, ge=1, le=1024, description="Number of its ports.")
+    ports: int | None = Field(default=None, ge=1, le=1024, description="Number of ports.")
 
 
 class FabricSection(Frozen):
     """The cabling of a network: by rule from each group's `switch`, from a cable list, or both.
 
-    By rule, rail r of the nodes with the same leaf for it takes that leaf's ports one after the other, in file order.
+    By rule, rail r of the nodes on a leaf takes consecutive ports of that leaf, in file order.
     """
 
     leaf_ports: PortRule = Field(
-        default=PortRule(first=1), description="Ports of a leaf that nodes take, in file order."
+        default=PortRule(first=1), description="Leaf ports that nodes are cabled to, in file order."
     )
     spines: str | None = Field(default=None, description="Spines that every leaf is cabled to: spine[1-4].")
-    uplinks: UplinkRule | None = Field(default=None, description="The cables between leaves and spines.")
+    uplinks: UplinkRule | None = Field(default=None, description="Cables between leaves and spines.")
     cables: Path | None = Field(
         default=None,
         description="Cable list (CSV with the columns from, from_port, to, to_port, and optionally speed_gbps, lanes, "
-        "label), relative to the cluster file. Of a node's end, the port is its rail: `gpu017,rail3,su1-leaf4,12`. Its "
-        "rows win over the rules.",
+        "label), relative to the cluster file. The port of a node is its rail: `gpu017,rail3,su1-leaf4,12`. Rows "
+        "override the rules.",
     )
     switches: dict[str, SwitchSection] = Field(default_factory=dict, description="Switches by name.")
     ports: int | None = Field(
-        default=None, ge=1, le=1024, description="Ports of a switch, unless `switches` has another number."
+        default=None, ge=1, le=1024, description="Number of ports per switch; `switches` may override it."
     )
     port_name: str = Field(
         default="{port}",
@@ -210,49 +215,52 @@ class FabricSection(Frozen):
         description="How LLDP names a port of a switch, e.g. `swp{port}` or `Ethernet1/{port}`.",
     )
     speed_gbps: float | None = Field(
-        default=None, gt=0, le=3200, description="Of every cable. None: the ports of the nodes' SKU."
+        default=None,
+        gt=0,
+        le=3200,
+        description="Speed of every cable in Gb/s. None: that of the SKU's ports.",
     )
-    lanes: Literal[1, 2, 4, 8, 12] | None = Field(default=None, description="Of every cable, e.g. 4.")
+    lanes: Literal[1, 2, 4, 8, 12] | None = Field(default=None, description="Lanes of every cable, e.g. 4.")
     max_ber: float | None = Field(
         default=None,
         gt=0,
         lt=1,
-        description="Largest effective bit error rate of a healthy link, e.g. 1e-12. None: not judged.",
+        description="Highest effective bit error rate of a healthy link, e.g. 1e-12. None: not checked.",
     )
 
 
 class ClusterFile(Frozen):
     """A cluster file."""
 
-    version: Literal[1] = Field(description="Version of this format.")
+    version: Literal[1] = Field(description="Version of the file format.")
     cluster: ClusterSection
     defaults: Defaults = Defaults()
     networks: dict[str, NetworkSection] = Field(min_length=1, description="Networks by name.")
     fabrics: dict[str, FabricSection] = Field(
-        default_factory=dict, description="Leaves, spines and cables of networks, by the network's name."
+        default_factory=dict, description="Network name to its leaves, spines and cables."
     )
     storage: dict[str, FilesystemSection] = Field(
         default_factory=dict,
-        description="Filesystems by name: kind, servers, where they are mounted and by whom.",
+        description="Filesystems by name: kind, servers, mount point and the nodes that mount them.",
     )
     ssh: Ssh
     mirrors: Mirrors = Mirrors()
     skus: dict[str, SkuEntry] = Field(
-        default_factory=dict, description="Node models of this site; they override the catalogue's."
+        default_factory=dict, description="Node models of this site; they override the catalogue."
     )
     nodes: tuple[NodeGroup, ...] = Field(min_length=1, description="Groups of nodes.")
     roles: dict[str, dict[str, Any] | None] = Field(
-        default_factory=dict, description="Role name to its options; a section makes the role run."
+        default_factory=dict, description="Role name to its options; a role runs if it has a section."
     )
     boot_network: BootNetworkSection | None = Field(
         default=None, description="Where machines without an operating system reach this control node."
     )
     firmware: dict[str, Baseline] = Field(
         default_factory=dict,
-        description="SKU to the firmware and BIOS settings of its nodes; see `rackwright firmware`.",
+        description="SKU to firmware and BIOS settings of its nodes; see `rackwright firmware`.",
     )
     burnin: Burnin = Burnin()
     waves: Waves = Waves()
     gpu_stack: GpuStack | None = Field(
-        default=None, description="Driver, CUDA and companions of the nodes with GPUs; see `rackwright lock`."
+        default=None, description="Driver, CUDA and related packages of GPU nodes; see `rackwright lock`."
     )

@@ -1,4 +1,4 @@
-"""Declared firmware, by SKU: its mistakes, and images as absolute paths."""
+"""Declared firmware by SKU: checks it, and makes image paths absolute."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from rackwright.model.sku import Sku
 
 
 def read_firmware(report: Report, raw: Data, skus: Mapping[str, Sku], folder: Path) -> dict[str, Baseline]:
-    """The section, by the name of the SKU."""
+    """The section, by SKU name."""
     found: dict[str, Baseline] = {}
     for name, entry in raw.items() if isinstance(raw, dict) else ():
         path = ("firmware", name)
         if name not in skus and report.clean(("skus",)):
-            report.add(path, f"There is no SKU {short(name)}.", suggest(name, skus, what="SKUs"), key=True)
+            report.add(path, f"SKU {short(name)} does not exist.", suggest(name, skus, what="SKUs"), key=True)
         baseline = read_section(report, Baseline, entry, path)
         _check_globs(report, entry, (*path, "components"))
         _check_files(report, entry, path, folder)
@@ -31,24 +31,24 @@ def read_firmware(report: Report, raw: Data, skus: Mapping[str, Sku], folder: Pa
 
 
 def _check_globs(report: Report, entry: Data, path: DataPath) -> None:
-    """Note globs that name everything, and two of which one names what the other names."""
+    """Report globs that match every component, and pairs of globs that overlap."""
     globs = list(_mapping(_mapping(entry).get("components")))
     for glob in globs:
         if not glob.strip("*?"):
-            report.add((*path, glob), f"`{glob}` names every component.", "e.g. `HGX_FW_GPU_*`", key=True)
+            report.add((*path, glob), f"`{glob}` matches every component.", "e.g. `HGX_FW_GPU_*`", key=True)
     named = [glob for glob in globs if glob.strip("*?")]
     for one, other in combinations(named, 2):
         if matches(other, one) or matches(one, other):
             report.add(
                 (*path, other),
-                f"`{other}` and `{one}` name the same component.",
-                "declare a component once",
+                f"`{other}` and `{one}` match the same component.",
+                "declare each component once",
                 key=True,
             )
 
 
 def _check_files(report: Report, entry: Data, path: DataPath, folder: Path) -> None:
-    """Note images that are not there, those of releases with other mistakes too."""
+    """Report missing image files, also for releases that have other mistakes."""
     given = _mapping(entry)
     releases: dict[DataPath, Data] = {(name,): given.get(name) for name in ("bios", "bmc")}
     releases |= {("components", glob): one for glob, one in _mapping(given.get("components")).items()}
@@ -57,7 +57,7 @@ def _check_files(report: Report, entry: Data, path: DataPath, folder: Path) -> N
         if not isinstance(file, str) or (folder / Path(file).expanduser()).is_file():
             continue
         where = (*path, *below, "file")
-        report.add(where, f"There is no file {folder / file}.", "the path is relative to the cluster file")
+        report.add(where, f"{folder / file} does not exist.", "the path is relative to the cluster file")
 
 
 def _mapping(value: Data) -> dict[str, Data]:

@@ -13,7 +13,7 @@ from rackwright.model.gpu_stack import GpuStack
 
 
 def read_gpu_stack(report: Report, raw: Data, file: Path) -> GpuStack | None:
-    """The section, index paths made absolute against the cluster file's folder; None where it is absent."""
+    """The section, with index paths made absolute against the cluster file's folder; None if absent."""
     if raw is None:
         return None
     stack = read_section(report, GpuStack, raw, ("gpu_stack",))
@@ -32,8 +32,8 @@ def _contradictions(stack: GpuStack) -> Iterator[tuple[tuple[str | int, ...], st
     if driver.branch and driver.version and driver.version.split(".")[0] != driver.branch:
         yield (
             ("driver", "version"),
-            f"The version is not of branch {driver.branch}.",
-            "give only one of `branch` and `version`",
+            f"The version does not belong to branch {driver.branch}.",
+            "set only one of `branch` and `version`",
         )
     if stack.doca is not None and stack.ofed != "doca":
         yield ("doca",), "A DOCA release needs `ofed: doca`, but `ofed` is `inbox`.", "set `ofed: doca`"

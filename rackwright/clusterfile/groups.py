@@ -1,4 +1,4 @@
-"""Node groups with their ranges expanded and defaults filled in."""
+"""Node groups with ranges expanded and defaults filled in."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MAX_NODES = 20_000
 
 @dataclass(frozen=True)
 class Group:
-    """One entry of `nodes:`; `names` is empty where the range could not be read."""
+    """One entry of `nodes:`; `names` is empty if the range is invalid."""
 
     index: int
     entry: NodeGroup
@@ -33,7 +33,7 @@ class Group:
     sku: Sku | None
     lab: LabSection | None
     mig: dict[str, int]
-    """The layout, also where the file names one; empty: MIG is off, or the name is not known."""
+    """The MIG layout, resolved if the file names one; empty if MIG is off or the name is unknown."""
 
     @property
     def path(self) -> DataPath:
@@ -46,7 +46,7 @@ class Group:
 
 
 def read_groups(report: Report, raw: Data, defaults: Defaults, skus: dict[str, Sku]) -> list[Group]:
-    """The groups that can be read; mistakes are noted."""
+    """The valid groups; mistakes are reported."""
     groups: list[Group] = []
     owners: dict[str, DataPath] = {}
     _check_sku(report, defaults.sku, ("defaults", "sku"), skus)
@@ -91,7 +91,7 @@ def _claim(report: Report, names: tuple[str, ...], path: DataPath, owners: dict[
         line, _ = report.document.position(owner)
         more = f" and {len(shared) - 1} more are" if len(shared) > 1 else " is"
         report.add(
-            path, f"{shared[0]}{more} already declared in line {line}.", "declare each node in one group"
+            path, f"{shared[0]}{more} already declared on line {line}.", "declare each node in one group only"
         )
 
 
@@ -99,7 +99,7 @@ def _check_sku(report: Report, name: str | None, path: DataPath, skus: dict[str,
     if name is not None and name not in skus and report.clean(("skus", name)):
         report.add(
             path,
-            "No such SKU in the catalogue or under `skus`.",
+            "SKU not found in the catalogue or under `skus`.",
             suggest(name, skus, what="known SKUs"),
         )
 

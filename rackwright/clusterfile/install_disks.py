@@ -11,7 +11,7 @@ from rackwright.model.storage import MakesFilesystems
 
 
 def check_install_disks(report: Report, cluster: Cluster, groups: list[Group]) -> None:
-    """Note groups whose operating system would be on a disk that a role makes filesystems on."""
+    """Report groups that would install the operating system on a role's data disk."""
     for group in groups:
         path = (*group.path, "install", "disk")
         shared = next(filter(None, (_shared(cluster.by_name[name]) for name in group.names)), None)
@@ -19,13 +19,13 @@ def check_install_disks(report: Report, cluster: Cluster, groups: list[Group]) -
             node, disk, role = shared
             report.add(
                 path,
-                f"{node} would get its operating system on {disk}, which the role {role} has for data.",
-                "declare another disk, here or under the role",
+                f"{node} would get its operating system on {disk}, which the role {role} uses for data.",
+                "declare another disk, here or for the role",
             )
 
 
 def _shared(node: Node) -> tuple[str, Selector, str] | None:
-    """Node, disk and role, where the rule names a disk of a role; a rule by model is compared on the node."""
+    """Node, disk and role if the rule names a role's disk; a rule by model is compared on the node."""
     if node.install is None or node.install.diskless:
         return None
     for role, given in node.options.items():
@@ -39,5 +39,5 @@ def _shared(node: Node) -> tuple[str, Selector, str] | None:
 def _names(rule: DiskRule, disk: Selector) -> bool:
     if disk.slot is None:
         return disk.serial is not None and disk.serial in rule.serials
-    # a slot is the PCI address of a drive, or a name by path itself
+    # a slot is the drive's PCI address or its by-path name
     return any(disk.slot == name or f"pci-{disk.slot}-" in f"{name}-" for name in rule.by_path)

@@ -1,4 +1,4 @@
-"""What is installed on the nodes of a group: declared so that it can mean one set of disks only."""
+"""What to install on the nodes of a group; the disk rule must match exactly one set of disks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _PCI = re.compile(r"^pci-([0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7])-")
 
 
 def resolve_install(group: Group, defaults: InstallSection | None, folder: Path) -> Install | None:
-    """The settings of a group over those of `defaults`; None where neither declares any, or they contradict."""
+    """The group's settings merged over `defaults`; None if neither declares any, or they contradict."""
     if (group.entry.install is None and defaults is None) or group.platform is Platform.CONTAINER:
         return None
     try:
@@ -56,16 +56,16 @@ def _merged(given: InstallSection | None, defaults: InstallSection | None) -> In
 
 
 def list_path(group: Group) -> DataPath:
-    """Where the group's machine list is named."""
+    """Path in the file of the group's machine list."""
     return ("defaults", "machines") if group.entry.machines is None else (*group.path, "machines")
 
 
 def check_install(
     report: Report, group: Group, defaults: Defaults, listed: Mapping[str, Machine], *, has_bmc: bool
 ) -> None:
-    """Note what keeps the nodes of a group from being installed, or could mean another disk.
+    """Report what prevents the group's installation, or could select a wrong disk.
 
-    + has_bmc: whether any of its nodes has a BMC, without which what `defaults` declares does not concern it
+    + has_bmc: whether any node of the group has a BMC; without one, `defaults` does not apply to the group
     """
     path: DataPath = (*group.path, "install")
     if group.entry.install is None and (defaults.install is None or not has_bmc):
@@ -77,28 +77,28 @@ def check_install(
             note_errors(report, InstallSection, {}, path, error.errors(include_url=False))
         return
     if group.platform is Platform.CONTAINER:
-        report.add(path, "A container is not installed.", "remove `install:`")
+        report.add(path, "A container cannot be installed.", "remove `install:`")
         return
     if merged.image is None and merged.installer is None:
         report.add(
             path,
-            "Neither an image nor an installer is declared.",
-            "e.g. `image: images/worker`, which `rackwright image build --format root` makes",
+            "The group declares neither an image nor an installer.",
+            "e.g. `image: images/worker`, which `rackwright image build --format root` builds",
         )
     if merged.installer is not None and group.os is not None:
         _check_installer(report, path, merged, merged.installer, group.os)
     if merged.bond and len(group.names) > 1:
         report.add(
             (*path, "bond"),
-            f"A port has one MAC address, and the group has {len(group.names)} nodes.",
-            "declare the bond in a group for each node",
+            f"A bond port has one MAC address, but the group has {len(group.names)} nodes.",
+            "declare the bond in a separate group per node",
         )
     if not merged.diskless:
         _check_disks(report, group, merged, listed)
 
 
 def check_installable(report: Report, cluster: Cluster, groups: list[Group]) -> None:
-    """Note what an installation needs of its nodes beside the section itself."""
+    """Report what an installation needs besides the section itself."""
     for group in groups:
         nodes = [cluster.by_name[name] for name in group.names]
         path: DataPath = (*group.path, "install")
@@ -107,8 +107,8 @@ def check_installable(report: Report, cluster: Cluster, groups: list[Group]) -> 
         if group.entry.install is not None and complete and without is not None:
             report.add(
                 path,
-                f"{without} has no BMC, which boots the installer.",
-                "e.g. `bmc: {address: 10.20.0.11}`, or remove `install:`",
+                f"{without} has no BMC to boot the installer with.",
+                "declare one, e.g. `bmc: {address: 10.20.0.11}`, or remove `install:`",
             )
         installed = [node for node in nodes if node.install is not None]
         if not installed:
@@ -116,7 +116,7 @@ def check_installable(report: Report, cluster: Cluster, groups: list[Group]) -> 
         if cluster.boot_network is None and report.clean(("boot_network",)):
             report.add(
                 path,
-                "It is not declared where machines without an operating system reach this control node.",
+                "`boot_network` is missing: machines without an operating system need it to reach this control node.",
                 "e.g. `boot_network: {server: 10.1.0.5}`",
             )
         check_on_boot_network(report, cluster, installed, path)
@@ -130,7 +130,7 @@ def check_installable(report: Report, cluster: Cluster, groups: list[Group]) -> 
             for node in installed
             if node.install is not None
         ):
-            report.add(path, "IPMI has neither virtual media nor HTTP boot.", "`boot: pxe`")
+            report.add(path, "IPMI supports neither virtual media nor HTTP boot.", "set `boot: pxe`")
 
 
 def _check_installer(
@@ -140,33 +140,33 @@ def _check_installer(
     if fitting != installer.value:
         report.add(
             (*path, "installer"),
-            f"{os} has no installer that reads {installer}.",
-            f"`installer: {fitting}`" if fitting is not None else "declare an image",
+            f"{os} has no installer that supports {installer}.",
+            f"set `installer: {fitting}`" if fitting is not None else "declare an image instead",
         )
         return
     if install.installer_files is None:
         report.add(
             (*path, "installer"),
-            "It is not declared where the installer's kernel and boot loaders are.",
-            f"`installer_files:` with {_FILES[installer]}",
+            "`installer_files` is missing: the installer's kernel and boot loaders are needed.",
+            f"set `installer_files:` to {_FILES[installer]}",
         )
     if installer is Installer.AUTOINSTALL and install.installer_media is None:
         report.add(
             (*path, "installer"),
-            "It is not declared where the installer fetches its system.",
-            "`installer_media:` with the URL of the live-server ISO",
+            "`installer_media` is missing: the installer downloads its system from there.",
+            "set `installer_media:` to the URL of the live-server ISO",
         )
     if installer is Installer.PRESEED and install.installer_media is not None:
         report.add(
             (*path, "installer_media"),
-            "Debian's installer fetches its parts from the archive or its mirror.",
-            "`mirrors: {apt: ...}`, or remove it",
+            "Debian's installer ignores `installer_media`: it downloads its packages from the archive or a mirror.",
+            "set `mirrors: {apt: ...}`, or remove `installer_media`",
         )
     if install.boot is BootWay.HTTP:
         report.add(
             (*path, "boot"),
-            "An installer is booted by virtual media or PXE.",
-            "`boot: virtual-media`",
+            "An installer boots from virtual media or PXE only.",
+            "set `boot: virtual-media`",
         )
 
 
@@ -187,16 +187,16 @@ def _check_disks(
         if without and report.clean(list_path(group)) and report.clean(path):
             report.add(
                 path,
-                f"It is not declared on which disk {without[0]} gets its operating system.",
-                "a rule by `by_path`, `model` or `serials`, or the column disk of `machines`",
+                f"No disk is declared for the operating system of {without[0]}.",
+                "declare a rule with `by_path`, `model` or `serials`, or fill the column disk of `machines`",
                 key=True,
             )
         return
     if rule.serials and len(group.names) > 1:
         report.add(
             (*path, "serials"),
-            f"A disk has one serial number, and the group has {len(group.names)} nodes.",
-            "list them in `machines`, in the column disk",
+            f"A disk has one serial number, but the group has {len(group.names)} nodes.",
+            "list the serial numbers in `machines`, in the column disk",
         )
     if (rule.serials or rule.by_path) and len({*rule.serials, *rule.by_path}) != wanted:
         report.add(path, _count(len({*rule.serials, *rule.by_path}), wanted), _mirror_hint(wanted))
@@ -206,25 +206,27 @@ def _check_disks(
 
 def _count(found: int, wanted: int) -> str:
     disks = "1 disk is" if found == 1 else f"{found} disks are"
-    return f"{disks} declared, and the operating system takes {wanted}."
+    return f"{disks} declared, but the operating system needs {wanted}."
 
 
 def _mirror_hint(wanted: int) -> str:
     return (
-        "two different disks, or remove `mirror`" if wanted == 2 else "one disk, or `mirror: true` for both"
+        "declare two different disks, or remove `mirror`"
+        if wanted == 2
+        else "declare one disk, or set `mirror: true` for both"
     )
 
 
 def _check_against_sku(report: Report, path: DataPath, rule: DiskRule, wanted: int, sku: Sku) -> None:
-    """Note a rule that matches drives which the SKU has for data, or more drives than are wanted."""
+    """Report a rule that matches the SKU's data drives, or more drives than needed."""
     for name in rule.by_path:
         slot = _PCI.match(name)
         owner = next((drives for drives in sku.nvme if slot is not None and slot[1] in drives.slots), None)
         if owner is not None and owner.use == "scratch":
             report.add(
                 (*path, "by_path"),
-                f"{name} is one of the {owner.count} drives that {sku.name} has for {owner.use}.",
-                "the slot of the boot drive; `ls -l /dev/disk/by-path` prints them",
+                f"{name} is one of the {owner.count} drives that {sku.name} uses for {owner.use}.",
+                "name the slot of the boot drive; `ls -l /dev/disk/by-path` lists the slots",
             )
     if rule.size_gb is None:
         return
@@ -233,14 +235,14 @@ def _check_against_sku(report: Report, path: DataPath, rule: DiskRule, wanted: i
     if any(drives.use == "scratch" for drives in matching):
         report.add(
             (*path, "size_gb"),
-            f"{sku.name} has {count} drives of {matching[0].size_gb} GB for scratch, which the rule matches too.",
-            "declare the slot: `by_path`",
+            f"The rule also matches the {count} scratch drives of {matching[0].size_gb} GB in {sku.name}.",
+            "declare the slot with `by_path`",
         )
     elif count > wanted:
         report.add(
             (*path, "size_gb"),
-            f"{sku.name} has {count} drives of {matching[0].size_gb} GB, and the rule is for {wanted}.",
-            "declare the slot: `by_path`",
+            f"The rule needs {wanted}, but matches {count} drives of {matching[0].size_gb} GB in {sku.name}.",
+            "declare the slot with `by_path`",
         )
 
 

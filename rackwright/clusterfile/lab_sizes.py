@@ -1,4 +1,4 @@
-"""Whether the lab can boot a group with the size that is declared for it."""
+"""Whether the lab can boot a group with its declared size."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _EXAMPLE = "e.g. `lab: {cpus: 2, memory_mib: 2048}`"
 
 
 def check_lab_sizes(report: Report, groups: list[Group]) -> None:
-    """Note groups without a size beside others that have one, and what the lab cannot boot or simulate."""
+    """Report groups without a size in a file where others have one, and what the lab cannot boot or simulate."""
     sized = [group for group in groups if group.lab is not None]
     for group in groups:
         if group.lab is None and report.clean((*group.path, "lab")) and report.clean(("defaults", "lab")):
@@ -55,17 +55,17 @@ def _check_simulated(report: Report, group: Group) -> None:
         return
     gpus, path = group.sku.gpus, (*group.path, "lab", "gpus")
     if gpus is None:
-        report.add(path, f"{group.sku.name} has no GPU to simulate.", "e.g. `sku: lab-h100-node`")
+        report.add(path, f"{group.sku.name} has no GPUs to simulate.", "e.g. `sku: lab-h100-node`")
     elif gpus.architecture is Architecture.CDNA3 or not gpus.pci_ids:
         report.add(
             path,
-            f"The lab cannot simulate {gpus.model}: it simulates NVIDIA GPUs with known PCI ids only.",
+            f"The lab cannot simulate {gpus.model}: it simulates only NVIDIA GPUs with known PCI IDs.",
             None,
         )
 
 
 def _check_machine(report: Report, group: Group) -> None:
-    """A virtual machine has no container's helps, and is made as its SKU says: checks compare it with that."""
+    """Container options do not apply to virtual machines; their size must equal the SKU's, which checks compare."""
     lab = group.lab
     if lab is None:
         return
@@ -73,13 +73,13 @@ def _check_machine(report: Report, group: Group) -> None:
     if lab.gpus is not None and report.clean((*path, "gpus")):
         report.add(
             (*path, "gpus"),
-            f"The lab simulates GPUs in containers, and {group.first_name()} is a virtual machine.",
+            f"The lab simulates GPUs only in containers, but {group.first_name()} is a virtual machine.",
             "remove `gpus: simulated`, or set `platform: container`",
         )
     if lab.containers and report.clean((*path, "containers")):
         report.add(
             (*path, "containers"),
-            "A virtual machine of the lab runs containers as it is.",
+            "`containers` has no effect on a virtual machine, which can always run containers.",
             "remove `containers: true`",
         )
     if group.sku is not None:
@@ -96,8 +96,8 @@ def _check_as_sku(report: Report, group: Group, sku: Sku, path: DataPath) -> Non
     has, wants = (f"{cpus} CPUs and {mib} MiB" for cpus, mib in ((sku.cpus, sku.memory_mib), _size(group)))
     report.add(
         (*path, key),
-        f"{group.first_name()} is a virtual machine of {wants}, but {sku.name} has {has}.",
-        "make them equal: declare a SKU of the machine's size under `skus`, e.g. as `lab-vm-worker` in the catalogue",
+        f"{group.first_name()} is a virtual machine with {wants}, but {sku.name} has {has}.",
+        "make them equal: declare a SKU of this size under `skus`, e.g. like `lab-vm-worker` in the catalogue",
     )
 
 

@@ -1,4 +1,4 @@
-"""From a cluster file to the resolved cluster, or every mistake in the file at once."""
+"""Loads a cluster file: returns the resolved cluster, or reports every mistake in the file at once."""
 
 from __future__ import annotations
 
@@ -43,31 +43,31 @@ from rackwright.site_folder import site_folder
 
 @dataclass(frozen=True)
 class Loaded:
-    """A valid cluster file: the resolved cluster and the document it comes from."""
+    """A valid cluster file: the resolved cluster and its source document."""
 
     cluster: Cluster
     document: Document
     groups: tuple[Group, ...]
     roles: dict[str, RoleOptions]
-    """Options of each role from its section, without a group's overrides."""
+    """Options of each role from its section, without group overrides."""
     known: Roles
     """The roles that the file may declare: the shipped ones, and those of the site that it declares."""
     warnings: tuple[Problem, ...] = ()
-    """What is allowed and rarely meant, in file order, where it was asked for."""
+    """Warnings in file order, if requested."""
 
 
 def load_cluster(path: Path, *, locked: bool = True) -> Cluster:
     """The resolved cluster. Raises ClusterFileError with every mistake in the file.
 
-    `locked`: a lock that is missing where roles need one, or does not fit the file, is a mistake too.
+    `locked`: also report a lock that roles need but is missing, or that does not match the file.
     """
     return load(path, locked=locked).cluster
 
 
 def load(path: Path, *, locked: bool = True, warn: bool = False) -> Loaded:
-    """The resolved cluster and the document behind it. Raises ClusterFileError as load_cluster does.
+    """The resolved cluster and its document. Raises ClusterFileError as load_cluster does.
 
-    `warn`: look for what is allowed and rarely meant too.
+    `warn`: also look for settings that are valid but rarely intended.
     """
     try:
         document = read_document(path)
@@ -92,7 +92,7 @@ def load(path: Path, *, locked: bool = True, warn: bool = False) -> Loaded:
 
 
 def _read(report: Report, path: Path, *, locked: bool, warn: bool) -> Loaded | None:
-    """The cluster, as far as it can be read; None where something essential is wrong."""
+    """The cluster as far as it can be read; None if something essential is wrong."""
     sections, folder = read_outline(report), path.absolute().parent
     header, skus = _header(report, sections), read_skus(report, sections.get("skus", {}))
     networks = read_networks(report, sections.get("networks", {}))
@@ -151,7 +151,7 @@ def _check(
     locked: bool,
     warn: bool,
 ) -> None:
-    """Note what is wrong with the cluster as a whole."""
+    """Report mistakes that concern the cluster as a whole."""
     check_storage(report, cluster)
     check_installable(report, cluster, groups)
     check_install_disks(report, cluster, groups)

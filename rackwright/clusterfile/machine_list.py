@@ -1,4 +1,4 @@
-"""The machine list: a CSV file with what only the machines themselves have, one row for each node."""
+"""The machine list: a CSV file with per-machine values such as serial numbers, one row per node."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _ADDRESS: TypeAdapter[IPv4Address] = TypeAdapter(Address)
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What distinguishes one machine; None and empty: not declared."""
+    """Values that are unique to one machine; None or empty: not declared."""
 
     where: str = ""
-    """File and line, as messages give it."""
+    """File and line for messages."""
     mac: str | None = None
     serial: str | None = None
     disks: tuple[str, ...] = ()
@@ -43,14 +43,14 @@ class Machine:
 
 @dataclass
 class MachineList:
-    """The rows that can be read, and what is wrong with others."""
+    """The valid rows, and the mistakes in the others."""
 
     machines: dict[str, Machine] = field(default_factory=dict)
     mistakes: list[ListMistake] = field(default_factory=list)
 
 
 def read_machine_list(path: Path, nodes: Collection[str]) -> MachineList:
-    """The machines of a list, and every mistake in it; `nodes`: all of the cluster."""
+    """The machines of a list, and every mistake in it; `nodes`: all nodes of the cluster."""
     found = MachineList()
     try:
         table = open_table(path, COLUMNS)
@@ -65,12 +65,14 @@ def read_machine_list(path: Path, nodes: Collection[str]) -> MachineList:
                 continue
             name = row["node"]
             if not name:
-                raise Wrong("The row names no node.", "remove it, or begin it with a node")
+                raise Wrong(
+                    "The row has no node name.", "put a node name in the column node, or remove the row"
+                )
             if name not in nodes:
                 raise Wrong(f"Unknown node {short(name)}.", partial(nearest, name, nodes))
             if name in found.machines:
                 first = found.machines[name].where.rpartition(":")[2]
-                raise Wrong(f"{name} is in line {first} already.", "remove one of the rows")
+                raise Wrong(f"{name} is already on line {first}.", "remove one of the rows")
             found.machines[name] = _machine(row, where)
         except Wrong as wrong:
             found.mistakes.append(ListMistake(f"{where}: {wrong.message}", wrong.hint))
@@ -87,15 +89,15 @@ def _machine(row: dict[str, str], where: str) -> Machine:
     disks = row["disk"].split()
     if len(disks) > 2 or len(set(disks)) < len(disks):
         raise Wrong(
-            "The operating system takes one disk, or two different ones.", "e.g. `S4YNNX0R1 S4YNNX0R2`"
+            "The column disk takes one serial number, or two different ones.", "e.g. `S4YNNX0R1 S4YNNX0R2`"
         )
     if row["serial"][:1].isalnum() and (placeholder := placeholder_mistake(row["serial"])) is not None:
         raise Wrong(*placeholder)
     return Machine(
         where=where,
         mac=_checked(_MAC, row["mac"], "MAC address"),
-        serial=_checked(_SERIAL, row["serial"], "serial number of a machine"),
-        disks=tuple(disk for text in disks if (disk := _checked(_DISK, text, "serial number of a disk"))),
+        serial=_checked(_SERIAL, row["serial"], "machine serial number"),
+        disks=tuple(disk for text in disks if (disk := _checked(_DISK, text, "disk serial number"))),
         bmc=_checked(_ADDRESS, row["bmc"], "IPv4 address"),
         certificate=digest.replace(":", "") or None,
     )

@@ -1,4 +1,4 @@
-"""The sections of a cluster file about machines: their BMCs, and what is installed on them."""
+"""Cluster file sections about hardware: BMCs, and what to install."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from rackwright.model.strings import SecretName
 
 
 class BmcSection(Frozen):
-    """The BMCs of a group. A group that gives no address, by rule or in `machines`, has none."""
+    """The BMCs of a group. A group without an address, by rule or in `machines`, has no BMCs."""
 
     address: AddressRule | None = Field(
         default=None,
-        description="Address of the first node's BMC, in a network of purpose `bmc`; the others follow in order.",
+        description="Address of the first node's BMC, on a network with purpose `bmc`; the others follow in order.",
     )
     protocol: BmcProtocol | None = Field(
         default=None, description="redfish, or ipmi for BMCs without Redfish."
     )
     port: int | None = Field(default=None, ge=1, le=65535, description="None: 443 for Redfish, 623 for IPMI.")
-    user: BmcUserName | None = Field(default=None, description="User of the BMC; `admin` if left out.")
+    user: BmcUserName | None = Field(default=None, description="BMC user name; default: `admin`.")
     password: SecretName | None = Field(
-        default=None, description="Name of the password in the secrets store; `bmc_password` if left out."
+        default=None, description="Name of the password in the secrets store; default: `bmc_password`."
     )
     ca: Path | None = Field(
         default=None,
@@ -34,18 +34,21 @@ class BmcSection(Frozen):
     )
     certificate: CertificateDigest | None = Field(
         default=None,
-        description="SHA-256 of the BMC's own certificate, for a group of one node; others have it in `machines`.",
+        description="SHA-256 of the BMC's certificate, for a group of one node; larger groups set it in `machines`.",
     )
     cipher_suite: CipherSuite | None = Field(
         default=None,
-        description="Of IPMI; 17 (SHA-256) if left out. 3 (SHA-1) is for BMCs that know no better.",
+        description="IPMI only; default: 17 (SHA-256). Use 3 (SHA-1) for BMCs that support nothing stronger.",
     )
     timeout_seconds: int | None = Field(
-        default=None, ge=1, le=600, description="Of one request; 30 if left out. Some BMCs take that long."
+        default=None,
+        ge=1,
+        le=600,
+        description="Timeout of one request; default: 30. Some BMCs take that long.",
     )
 
 
 class InstallSection(InstallSettings):
-    """What is installed on the nodes of a group."""
+    """What to install on the nodes of a group."""
 
-    disk: DiskRule = Field(default=DiskRule(), description="Which disks get the operating system.")
+    disk: DiskRule = Field(default=DiskRule(), description="Disks for the operating system.")

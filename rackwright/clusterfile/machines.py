@@ -1,4 +1,4 @@
-"""What is declared of each machine: serial number, MAC, BMC, and what is installed on which disks."""
+"""Declared hardware values of each node: serial number, MAC, BMC, and the disks to install on."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MAX_MISTAKES = 20
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """What a node's machine is declared to be."""
+    """Declared hardware values of one node."""
 
     mac: str | None = None
     serial: str | None = None
@@ -34,18 +34,18 @@ class Declared:
 
 @dataclass
 class Machines:
-    """Reads the machines of all groups; each value that two nodes claim is noted."""
+    """Reads the machines of all groups; reports values that two nodes share."""
 
     report: Report
     folder: Path
-    """Of the cluster file."""
+    """Machine values of the cluster file."""
     defaults: Defaults
     networks: Mapping[str, Network]
     _lists: dict[Path, MachineList] = field(default_factory=dict)
     _taken: dict[tuple[str, str], tuple[str, str, str]] = field(default_factory=dict)
 
     def read(self, groups: list[Group], locations: Mapping[str, Location]) -> dict[str, Declared]:
-        """By node."""
+        """By node name."""
         check_defaults(self.report, self.defaults.bmc)
         nodes = [name for group in groups for name in group.names]
         found: dict[str, Declared] = {}
@@ -76,7 +76,7 @@ class Machines:
         return Declared(mac, serial, bmc, install)
 
     def _listed(self, group: Group, nodes: list[str]) -> Mapping[str, Machine]:
-        """The rows of the group's machine list; its mistakes are noted once."""
+        """The rows of the group's machine list; mistakes are reported once."""
         given, path = group.entry.machines or self.defaults.machines, list_path(group)
         if given is None:
             return {}
@@ -89,9 +89,7 @@ class Machines:
                 self.report.add(path, wrong.message, wrong.hint)
             more = len(found.mistakes) - MAX_MISTAKES
             if more > 0:
-                self.report.add(
-                    path, f"The machine list has {more} further mistake{'' if more == 1 else 's'}."
-                )
+                self.report.add(path, f"The machine list has {more} more mistake{'' if more == 1 else 's'}.")
         return self._lists[file].machines
 
     def _serials(self, group: Group) -> list[str | None]:
@@ -103,7 +101,7 @@ class Machines:
             self.report.add(
                 path,
                 f"The group has {nodes}, but {len(serials)} serial numbers.",
-                "list one for each node, in NodeSet order",
+                "list one per node, in NodeSet order",
             )
             return [None] * count
         return list(serials)
@@ -111,15 +109,15 @@ class Machines:
     def _either(
         self, group: Group, name: str, key: str, given: str | None, listed: str | None, where: str
     ) -> str | None:
-        """The value of the file or of the machine list; two different ones are a mistake."""
+        """The value from the file or the machine list; two different values are a mistake."""
         if given is not None and listed is not None and given != listed:
             self.report.add(
-                (*group.path, key), f"{name} has {given} here and {listed} in {where}.", "remove one of them"
+                (*group.path, key), f"{name} has {given} here, but {listed} in {where}.", "remove one of them"
             )
         return given or listed
 
     def _claim(self, group: Group, name: str, machine: Machine) -> None:
-        """Note a value that another node has already; MACs of the file itself are compared elsewhere."""
+        """Report a value that another node already has; MACs within the file are compared elsewhere."""
         values = {
             "serial number": machine.serial,
             "BMC address": None if machine.bmc is None else str(machine.bmc),
@@ -134,7 +132,7 @@ class Machines:
     def _claim_one(self, group: Group, name: str, what: str, value: str | None, where: str) -> None:
         if value is None:
             return
-        # serial numbers alike but for their case are one that was typed by hand: the BMC prints the other
+        # serial numbers that differ only in case: one was mistyped
         key = value.casefold() if what == "serial number" else value
         other, other_where, taken = self._taken.setdefault((what, key), (name, where, value))
         keys: dict[str, DataPath] = {

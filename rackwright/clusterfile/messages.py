@@ -1,4 +1,4 @@
-"""Pydantic's errors as plain sentences, each with a hint if there is one."""
+"""Turns Pydantic's errors into plain sentences, with a hint where possible."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Sentence:
     message: str
     hint: str | None = None
     about_key: bool = False
-    """The mistake is the key itself, not its value."""
+    """The mistake is in the key, not in its value."""
 
 
 Context = dict[str, Any]

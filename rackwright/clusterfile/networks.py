@@ -16,7 +16,7 @@ _ETHERNET_MTU = 9216
 
 
 def read_networks(report: Report, raw: Data) -> dict[str, Network]:
-    """The networks that can be read; mistakes are noted."""
+    """The valid networks; mistakes are reported."""
     networks: dict[str, Network] = {}
     for name, entry in raw.items() if isinstance(raw, dict) else ():
         path = ("networks", name)
@@ -62,7 +62,9 @@ def _check_link(report: Report, path: tuple[str, str], section: NetworkSection) 
             (*path, "mtu"), f"An Ethernet MTU is at most {_ETHERNET_MTU}.", "e.g. `9000` for jumbo frames"
         )
     if section.purpose is NetworkPurpose.EXTERNAL and section.kind is not LinkKind.ETHERNET:
-        report.add((*path, "kind"), f"An external network is Ethernet, not {section.kind}.", "remove `kind:`")
+        report.add(
+            (*path, "kind"), f"An external network must be Ethernet, not {section.kind}.", "remove `kind:`"
+        )
     if section.rails > 1 and section.purpose is not NetworkPurpose.FABRIC:
         report.add((*path, "rails"), "Only a fabric network can have rails.")
     if section.rails > 1 and section.gateway is not None:
@@ -70,21 +72,21 @@ def _check_link(report: Report, path: tuple[str, str], section: NetworkSection) 
 
 
 def _rail_prefix(report: Report, path: tuple[str, str], section: NetworkSection) -> int | None:
-    """Prefix length of one rail; the largest subnets that fit if the file sets none."""
+    """Prefix length of one rail; the largest subnets that fit unless the file sets it."""
     length = section.cidr.prefixlen
     bits = (section.rails - 1).bit_length()
     if section.rails == 1:
         if section.rail_prefix is not None:
-            report.add((*path, "rail_prefix"), "A rail prefix needs more than one rail.", "add `rails:`")
+            report.add((*path, "rail_prefix"), "`rail_prefix` needs more than one rail.", "add `rails:`")
         return None
     if section.rail_prefix is None:
         if length + bits > 30:
-            report.add((*path, "rails"), f"{section.cidr} has no room for {section.rails} rails.")
+            report.add((*path, "rails"), f"{section.cidr} is too small for {section.rails} rails.")
         return length + bits
     if section.rail_prefix < length + bits:
         report.add(
             (*path, "rail_prefix"),
-            f"{section.cidr} has no room for {section.rails} subnets of /{section.rail_prefix}.",
+            f"{section.cidr} is too small for {section.rails} subnets of /{section.rail_prefix}.",
             f"use at least {length + bits}" if length + bits <= 30 else "enlarge the network",
         )
         return length + bits
@@ -121,11 +123,11 @@ def _check_management(report: Report, raw: Data, networks: dict[str, Network]) -
         report.add(
             ("networks",),
             "No network has the purpose `management`.",
-            "set `purpose: management` on the network on which rackwright reaches the nodes",
+            "set `purpose: management` on the network that rackwright connects over",
         )
     for name in found[1:]:
         report.add(
             ("networks", name, "purpose"),
-            f"There is already a management network, {found[0]}.",
+            f"{found[0]} is already the management network.",
             "set `purpose: management` on one network only",
         )

@@ -1,4 +1,4 @@
-"""Every resolved value with where it comes from: a line of the file, a default, the catalogue."""
+"""Every resolved value with its origin: a line of the file, a default, or the catalogue."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a value comes from; `line` is the cluster file's, None for defaults and the catalogue."""
+    """Where a value comes from; `line` is that of the cluster file, None for defaults and the catalogue."""
 
     kind: Kind
     text: str
@@ -52,7 +52,7 @@ _DEFAULT = Origin(Kind.DEFAULT, "default")
 
 
 class Origins:
-    """Answers for one loaded file."""
+    """Looks up values and origins of one loaded file."""
 
     def __init__(self, loaded: Loaded) -> None:
         self._loaded = loaded
@@ -60,7 +60,7 @@ class Origins:
         self._groups = {name: group for group in loaded.groups for name in group.names}
 
     def cluster_values(self) -> Iterator[Value]:
-        """Settings of the whole cluster: its name, networks, fabrics, storage, ssh, mirrors, burn-in, roles."""
+        """Cluster-wide settings: name, networks, fabrics, storage, ssh, mirrors, burn-in, roles."""
         cluster = self._loaded.cluster
         for field in ("name", "domain"):
             yield Value(field, getattr(cluster, field), self._origin(("cluster", field)))
@@ -79,14 +79,14 @@ class Origins:
             yield from self._section(("roles", role), options)
 
     def _fabrics(self) -> Iterator[Value]:
-        """Rules of the cabling; the cables that they make are `rackwright fabric show`'s."""
+        """Cabling rules; `rackwright fabric show` lists the resulting cables."""
         for name in self._loaded.cluster.fabrics:
             path = ("fabrics", name)
             entry = self._document.value(path)
             yield from self._section(path, FabricSection.model_validate(entry if entry is not None else {}))
 
     def node_values(self, node: Node) -> Iterator[Value]:
-        """Everything about one node, options of its roles included."""
+        """All settings of one node, including its roles' options."""
         group = self._groups[node.name]
         yield from self._node_fields(node, group)
         yield from self._sku(node, group)
@@ -146,7 +146,7 @@ class Origins:
 
     def _origin(self, path: DataPath) -> Origin:
         if path[-1] == "first" and isinstance(self._document.value(path[:-1]), int | str):
-            return self._at(path[:-1])  # the short form of a rule is its `first`
+            return self._at(path[:-1])  # the short form of a rule sets `first`
         return self._at(path) if self._document.holds(path) else _DEFAULT
 
     def _at(self, path: DataPath, kind: Kind = Kind.FILE, note: str = "") -> Origin:
@@ -175,7 +175,7 @@ class Origins:
 
 
 def _leaves(path: DataPath, value: Any, without: tuple[str, ...] = ()) -> Iterator[tuple[DataPath, Any]]:  # noqa: ANN401
-    """Values below a model that are not models, as JSON data, each with its path."""
+    """Leaf values below a model as JSON data, each with its path."""
     if isinstance(value, BaseModel):
         for name in type(value).model_fields:
             if name not in without:

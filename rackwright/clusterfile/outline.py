@@ -1,4 +1,4 @@
-"""The top level of the file: which sections it has, and whether each is of the right shape."""
+"""The top level of the file: which sections exist, and whether each has the right type."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MAPPINGS_OF_MANY = ("networks", "skus", "roles")
 
 
 def read_outline(report: Report) -> dict[str, Data]:
-    """The sections that exist and have the right shape; mistakes are noted."""
+    """The sections that exist and have the right type; mistakes are reported."""
     data = report.document.data
     if not isinstance(data, dict):
         report.add((), "The cluster file must be a mapping of sections.", "start with `version: 1`")
@@ -36,9 +36,7 @@ def read_outline(report: Report) -> dict[str, Data]:
             hint = "add `version: 1`" if key == "version" else None
             report.add((key,), f"The section `{key}` is missing.", hint, key=True)
     if "version" in data and data["version"] != VERSION:
-        report.add(
-            ("version",), f"Unsupported version of the file format; rackwright reads version {VERSION}."
-        )
+        report.add(("version",), f"Unsupported file format version; rackwright reads version {VERSION}.")
     return sections
 
 

@@ -1,4 +1,4 @@
-"""What to print when a text option does not match its pattern: what is expected, and an example."""
+"""Messages and examples for text options that do not match their pattern."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Location of the nodes (rack, position, switches) and their MAC addresses."""
+"""Node location (rack, position, switches) and MAC addresses."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Location:
 
 
 def place_nodes(report: Report, groups: list[Group], networks: Mapping[str, Network]) -> dict[str, Location]:
-    """Location of every node by name; contradictions are noted."""
+    """Location of every node by name; contradictions are reported."""
     placed: dict[str, Location] = {}
     slots: dict[tuple[str, int], tuple[str, DataPath]] = {}
     macs: dict[str, tuple[str, DataPath]] = {}
@@ -46,7 +46,7 @@ def place_nodes(report: Report, groups: list[Group], networks: Mapping[str, Netw
 
 
 def _check_units(report: Report, groups: list[Group], placed: Mapping[str, Location]) -> None:
-    """Note a switch that is named as a set of other switches is: the two would be taken for one."""
+    """Report a switch whose name equals that of a set of other switches: the two would be ambiguous."""
     single = {name for location in placed.values() for name in location.switches}
     for group in groups:
         units = {placed[name].switches for name in group.names}
@@ -54,8 +54,8 @@ def _check_units(report: Report, groups: list[Group], placed: Mapping[str, Locat
             if len(set(leaves)) > 1 and unit_name(leaves) in single:
                 report.add(
                     (*group.path, "switch"),
-                    f"The switches {', '.join(leaves)} together are called {unit_name(leaves)}, and a switch has that "
-                    "name already.",
+                    f"The switches {', '.join(leaves)} together are called {unit_name(leaves)}, but a switch already has that "
+                    "name.",
                     "rename that switch",
                 )
 
@@ -67,7 +67,7 @@ def _racks(report: Report, group: Group) -> list[str | None]:
 
 
 def _switches(report: Report, group: Group, networks: Mapping[str, Network]) -> list[tuple[str, ...]]:
-    """The leaf switches of each node: one, or one for each rail."""
+    """The leaf switches of each node: one in all, or one per rail."""
     given, path = group.entry.switch, (*group.path, "switch")
     none: list[tuple[str, ...]] = [()] * len(group.names)
     if given is None or not report.clean(path):
@@ -84,7 +84,7 @@ def _switches(report: Report, group: Group, networks: Mapping[str, Network]) -> 
 def _check_rails(
     report: Report, group: Group, networks: Mapping[str, Network], listed: int, path: DataPath
 ) -> None:
-    """Note a list of switches that has not one for each rail: of the group's fabric, else of its SKU."""
+    """Report a list of switches whose length differs from the rails of the group's fabric, or else its SKU."""
     if group.sku is None:
         return
     fabrics = [
@@ -98,21 +98,21 @@ def _check_rails(
     if rails == 0:
         report.add(
             path,
-            f"A list has one switch for each rail, but {group.sku.name} has no rails, and the group has no "
+            f"A list names one switch per rail, but {group.sku.name} has no rails, and the group has no "
             "address on a fabric network.",
-            "one switch for all ports: `switch: leaf1`; or give the group an address on its fabric",
+            "name one switch for all ports: `switch: leaf1`; or give the group an address on its fabric",
         )
     elif listed != rails:
         report.add(
             path,
             f"The list has {listed} switch{'' if listed == 1 else 'es'}, but the nodes have {rails} "
             f"rail{'' if rails == 1 else 's'}.",
-            "list the leaf switch of each rail in order; one for all rails: `switch: leaf1`",
+            "list the leaf switch of each rail in order, or one for all rails: `switch: leaf1`",
         )
 
 
 def _spread(report: Report, group: Group, text: str, path: DataPath, what: str) -> list[str] | None:
-    """One rack or switch for each node: the range's names in order, each for an equal run of nodes."""
+    """One rack or switch per node: the names of the range in order, each for an equal number of nodes."""
     count = len(group.names)
     try:
         names = expand(text)
@@ -129,7 +129,7 @@ def _spread(report: Report, group: Group, text: str, path: DataPath, what: str) 
     if count % len(names):
         report.add(
             path,
-            f"{count} nodes do not spread evenly over {len(names)} {what}.",
+            f"{count} nodes cannot be spread evenly over {len(names)} {what}.",
             "split the group",
         )
         return None
@@ -142,7 +142,7 @@ def _check_rack(report: Report, group: Group) -> None:
     if entry.rack is not None or not report.clean((*path, "rack")):
         return
     if entry.position is not None:
-        report.add((*path, "position"), "A position needs a rack.", "add `rack:`")
+        report.add((*path, "position"), "`position` needs a rack.", "add `rack:`")
 
 
 def _positions(group: Group, racks: list[str | None]) -> list[int | None]:

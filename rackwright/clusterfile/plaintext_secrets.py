@@ -24,7 +24,7 @@ _LONG = re.compile(r"[A-Za-z0-9+/_-]{160,}={0,2}")
 _PUBLIC = re.compile(r"(ssh-|ecdsa-|sk-|age1)[a-z0-9]")
 _PATH = re.compile(r"(~?/|\.{1,2}/)?[\w.@%~-]{1,64}(/[\w.@%-]{1,64})*")
 _NAME_OF_A_SECRET = re.compile(r"[a-z][a-z0-9_]{0,50}_(password|key|token|secret)")
-"""As options name what is in the secrets store, e.g. `accounting_db_password`."""
+"""Option names for entries of the secrets store, e.g. `accounting_db_password`."""
 _HARMLESS = frozenset(
     [
         "yes",
@@ -45,11 +45,11 @@ _HARMLESS = frozenset(
 _HINT = "remove it and treat it as leaked; rackwright generates secrets and keeps them encrypted"
 
 _URL_MESSAGE = "The URL contains credentials."
-_URL_HINT = "remove them and treat them as leaked; if the mirror needs a login, use a proxy that logs in"
+_URL_HINT = "remove them and treat them as leaked; if the mirror requires a login, use a proxy that adds it"
 
 
 def find_plaintext_secrets(report: Report) -> None:
-    """Note every secret in plaintext, in values and in comments."""
+    """Report every secret in plaintext, in values and in comments."""
     for path, value in _texts((), report.document.data):
         message = _why_secret(path, value)
         if message is not None:
@@ -110,7 +110,7 @@ def _is_harmless(key: str, value: str) -> bool:
 
 
 def _is_key_file(value: str) -> bool:
-    """The name of a file of public keys, such as `nvidia.asc` in `repository_key`."""
+    """Whether the value names a file of public keys, such as `nvidia.asc` in `repository_key`."""
     return value.endswith((".asc", ".gpg", ".pub"))
 
 

@@ -1,7 +1,7 @@
-"""Whether the ports of a group's SKU can be on the networks that the group has addresses on.
+"""Whether the ports of a group's SKU fit the networks that the group has addresses on.
 
-The catalogue has the link layer a system is sold with. NVIDIA's ConnectX VPI ports can be set to the other one, so
-a difference is a warning; it is a mistake where a site declares both the ports and the network itself.
+The catalogue has the link layer that a system ships with. NVIDIA's ConnectX VPI ports can be switched to the other
+one, so a difference is a warning; it is a mistake if the site declares both the ports and the network.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _WORDS = {
     LinkKind.EFA: "EFA",
 }
 _SPEED_GBPS = 400
-"""In the example of a hint where the SKU has no port to take it from."""
+"""Speed for the hint's example if the SKU has no port to take it from."""
 
 
 @dataclass(frozen=True)
@@ -39,14 +39,14 @@ class _Mismatch:
 
 
 def check_ports(report: Report, groups: list[Group], networks: Mapping[str, Network]) -> None:
-    """Note networks that the ports a site declares cannot be on."""
+    """Report networks that do not fit the ports declared by the site."""
     for mismatch in _mismatches(report, groups, networks):
         if mismatch.impossible and report.clean(mismatch.path):
             report.add(mismatch.path, mismatch.message, mismatch.hint)
 
 
 def warn_about_ports(report: Report, networks: Mapping[str, Network], groups: list[Group]) -> None:
-    """Warn of networks that the ports of a SKU are not sold for, and of rails that no node has a port on."""
+    """Warn about networks that do not match the SKU's factory ports, and about rails without a port on any node."""
     for mismatch in _mismatches(report, groups, networks):
         if not mismatch.impossible:
             report.warn(mismatch.path, mismatch.message, mismatch.hint)
@@ -80,10 +80,12 @@ def _mismatch(report: Report, group: Group, sku: Sku, network: Network) -> Itera
     hint = (
         f"correct `skus.{sku.name}.nics`, e.g. {example}"
         if own
-        else f"declare the nodes as a SKU of the site under `skus`, with the ports they have, e.g. {example}"
+        else f"declare a site SKU with the actual ports under `skus`, e.g. {example}"
     )
     if not ports:
-        message = f"{network.name} is {kind}, but {sku.name} has no {purpose} port, so nothing is known of its links."
+        message = (
+            f"{network.name} is {kind}, but {sku.name} has no {purpose} port; its links cannot be checked."
+        )
         yield _Mismatch(path, message, hint, impossible=False)
         return
     there = " and ".join(sorted(_WORDS[one] for one in {nic.kind for nic in ports}))
@@ -92,9 +94,11 @@ def _mismatch(report: Report, group: Group, sku: Sku, network: Network) -> Itera
         impossible = network.kind is LinkKind.INFINIBAND
         yield _Mismatch(path, f"{message}.", hint, impossible)
     elif sku.host_varies:
-        yield _Mismatch(path, f"{message}, as an example: they differ by maker.", hint, impossible=False)
+        yield _Mismatch(
+            path, f"{message} in the generic SKU; actual ports differ by vendor.", hint, impossible=False
+        )
     else:
-        yield _Mismatch(path, f"{message} as sold.", hint, impossible=False)
+        yield _Mismatch(path, f"{message} by default.", hint, impossible=False)
 
 
 def _only_ib(ports: list[Nic]) -> bool:
@@ -102,7 +106,7 @@ def _only_ib(ports: list[Nic]) -> bool:
 
 
 def _warn_about_rails(report: Report, groups: list[Group], network: Network) -> None:
-    """Warn where a fabric has more rails than any node on it; not where the ports of some node are not known."""
+    """Warn if a fabric has more rails than any of its nodes; skipped if the ports of some node are unknown."""
     here = [group for group in groups if network.name in group.entry.addresses and group.sku is not None]
     if network.rails < 2 or not here or not all(group.sku is not None and group.sku.rails for group in here):
         return
@@ -112,5 +116,5 @@ def _warn_about_rails(report: Report, groups: list[Group], network: Network) -> 
         report.warn(
             ("networks", network.name, "rails"),
             f"The network has {network.rails} rails, but no node has ports on more than {most} ({widest.sku.name}).",
-            f"set `rails: {most}`, or declare the ports the nodes have in a SKU of the site under `skus`",
+            f"set `rails: {most}`, or declare the actual ports in a site SKU under `skus`",
         )

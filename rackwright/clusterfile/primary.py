@@ -1,4 +1,4 @@
-"""Exactly one head is primary."""
+"""Finds the primary head; a cluster has exactly one."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from rackwright.model.types import NodeRole
 
 
 def find_primary(report: Report, groups: list[Group], *, complete: bool) -> str | None:
-    """The primary head's name; None if there is none, and the reason is noted.
+    """Name of the primary head; None if there is none, with the reason reported.
 
-    `complete`: every group of the file could be read, so a missing head is really missing.
+    `complete`: every group of the file was valid, so a missing head is really missing.
     """
     flagged = [group for group in groups if group.entry.primary]
     for group in flagged:
@@ -21,7 +21,7 @@ def find_primary(report: Report, groups: list[Group], *, complete: bool) -> str 
         line, _ = report.document.position((*flagged[0].path, "primary"))
         report.add(
             (*group.path, "primary"),
-            f"There is already a primary head, in line {line}.",
+            f"A primary head is already declared on line {line}.",
             "set it on one head",
         )
     if flagged:
@@ -49,7 +49,7 @@ def _check_flag(report: Report, group: Group) -> None:
 
 
 def _named(group: Group) -> str | None:
-    """The node that a group declares primary; None where it names none or several."""
+    """The node that a group declares primary; None if it names none or several."""
     given = group.entry.primary
     if isinstance(given, str):
         return given if given in group.names else None

@@ -1,4 +1,4 @@
-"""Collects the mistakes and warnings of one file, each with its line and column."""
+"""Collects the mistakes and warnings of one file, each with line and column."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from rackwright.errors import Problem
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _VALUE_WIDTH = 80
 _FRAGMENT = 8
-"""A message that repeats this many characters of a secret is dropped."""
+"""Messages that repeat at least this many characters of a secret are dropped."""
 
 
 class Report:
-    """Mistakes found so far; the same message is noted once per path."""
+    """Mistakes found so far; each message is reported once per path."""
 
     def __init__(self, document: Document, roles: Roles | None = None) -> None:
         self.document = document
@@ -36,34 +36,34 @@ class Report:
         self._fragments: set[str] = set()
 
     def add(self, path: DataPath, message: str, hint: str | None = None, *, key: bool = False) -> None:
-        """Note a mistake in the value at a path; `key`: in its key."""
+        """Report a mistake in the value at a path, or in its key if `key` is set."""
         problem = self._problem(path, message, hint, key)
         if problem is not None:
             self._note(path, problem)
 
     def add_last(self, path: DataPath, message: str, hint: str | None = None) -> None:
-        """Note a mistake that is not in the file itself; it is listed after those that are."""
+        """Report a mistake outside the file itself; listed after those in the file."""
         problem = self._problem(path, message, hint, key=True)
         if problem is not None:
             self._last.append(problem)
 
     def warn(self, path: DataPath, message: str, hint: str | None = None, *, key: bool = False) -> None:
-        """Note what is allowed and rarely meant."""
+        """Report a setting that is valid but rarely intended."""
         problem = self._problem(path, message, hint, key)
         if problem is not None:
             self._warned.setdefault((path, message), problem)
 
     def _problem(self, path: DataPath, message: str, hint: str | None, key: bool) -> Problem | None:
         if _below(path, self._secret) or self._repeats_secret(f"{message} {hint}"):
-            return None  # the secret is noted already, and this message would show it
+            return None  # the secret is already reported, and this message would reveal it
         if _below(path, self._unprintable) or path in self._short_of_keys:
-            return None  # its characters are noted already, and the rest follows from them
+            return None  # its characters are already reported, and everything else follows from them
         line, column = self.document.position(path, key=key)
         value = show_value(self.document.value(path))
         return Problem(self.document.file, line, column, show_path(path), value, message, hint)
 
     def add_secret(self, path: DataPath, message: str, hint: str) -> None:
-        """Note a plaintext secret; its value and other mistakes in it are never shown."""
+        """Report a plaintext secret; its value and any other mistakes in it are never shown."""
         line, column = self.document.position(path)
         self._note(path, Problem(self.document.file, line, column, show_path(path), None, message, hint))
         self._secret.add(path)
@@ -73,14 +73,14 @@ class Report:
         )
 
     def add_unprintable(self, path: DataPath, message: str, hint: str, *, key: bool) -> None:
-        """Note a text with control characters; other mistakes in it are not shown."""
+        """Report text with control characters; other mistakes in it are not shown."""
         self.add(path, message, hint, key=key)
         self._unprintable.add(path)
         if key:
             self._short_of_keys.add(path[:-1])
 
     def add_at(self, mistake: SyntaxMistake) -> None:
-        """Note a mistake at a position in the text rather than in a value."""
+        """Report a mistake at a text position instead of a path."""
         self._note(
             ("", mistake.line, mistake.column),
             Problem(
@@ -89,7 +89,7 @@ class Report:
         )
 
     def clean(self, path: DataPath) -> bool:
-        """Whether nothing is wrong at a path, above it (as a whole) or below it."""
+        """Whether there is no mistake at a path, below it, or in an enclosing value as a whole."""
         if path in self._roots:
             return False
         return not any(path[:length] in self._paths for length in range(1, len(path) + 1))
@@ -98,7 +98,7 @@ class Report:
         return len(self._found) + len(self._last)
 
     def problems(self) -> tuple[Problem, ...]:
-        """Every mistake, in file order; then those that are not in the file itself."""
+        """Every mistake, in file order; then those outside the file."""
         return (*_in_order(self._found.values()), *self._last)
 
     def warnings(self) -> tuple[Problem, ...]:
@@ -111,12 +111,12 @@ class Report:
         self._roots.update(path[:length] for length in range(len(path)))
 
     def _repeats_secret(self, text: str) -> bool:
-        """Whether a message quotes a secret of the file."""
+        """Whether a message repeats a secret of the file."""
         return any(fragment in text for fragment in self._fragments)
 
 
 def _below(path: DataPath, roots: set[DataPath]) -> bool:
-    """Whether a path is one of these, or below one."""
+    """Whether a path is one of these or below one."""
     return any(path[:length] in roots for length in range(len(path) + 1))
 
 
@@ -125,7 +125,7 @@ def _in_order(problems: Iterable[Problem]) -> list[Problem]:
 
 
 def show_path(path: DataPath) -> str:
-    """`nodes[2].addresses.management`; keys other than plain words are quoted."""
+    """Path as text, e.g. `nodes[2].addresses.management`; unusual keys are quoted."""
     text = ""
     for part in path:
         if isinstance(part, int):
@@ -138,7 +138,7 @@ def show_path(path: DataPath) -> str:
 
 
 def show_value(value: Data) -> str | None:
-    """A scalar shortened to one line; of lists and mappings only the size, since they may hold secrets."""
+    """A scalar shortened to one line; lists and mappings only by size, since they may hold secrets."""
     if value is None:
         return None
     if isinstance(value, dict):

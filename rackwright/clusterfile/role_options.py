@@ -82,7 +82,7 @@ class RoleOptionsReader:
                 words = " or ".join(sorted(kinds))
                 self._report.add(
                     ("roles", role),
-                    f"The role {role} runs on {words} nodes, and the cluster has none.",
+                    f"The role {role} runs on {words} nodes, but the cluster has none.",
                     "remove the section or give a node that role",
                     key=True,
                 )
@@ -137,7 +137,7 @@ class RoleOptionsReader:
         if role not in self._roles.names:
             if self._report.clean(path):  # else it is a role of the site that could not be loaded
                 hint = suggest(role, self._roles.names, what="roles")
-                self._report.add(path, f"There is no role {short(role)}.", hint, key=True)
+                self._report.add(path, f"Role {short(role)} does not exist.", hint, key=True)
             return
         if section is not None and not isinstance(section, dict):
             self._report.add(path, "Expected a mapping.", "write `{}` to use the defaults")

@@ -1,4 +1,4 @@
-"""Validates one section of the file, notes every mistake and keeps what is valid."""
+"""Validates one section of the file, reports every mistake and keeps what is valid."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _ROUNDS = 3
 
 
 def read_section(report: Report, model: type[ModelT], raw: Data, path: DataPath) -> ModelT | None:
-    """The section as `model`; invalid values are noted and left out if the rest is valid without them.
+    """The section as `model`; invalid values are reported and dropped if the rest is valid without them.
 
-    None if nothing is valid. Rules about a section that is only partly valid call `report.clean(...)`
-    before they report something missing.
+    None if nothing is valid. Checks on a partly valid section call `report.clean(...)` before they report
+    something as missing.
     """
     first = True
     for _ in range(_ROUNDS):
@@ -48,35 +48,35 @@ def note_errors(
     path: DataPath,
     errors: list[ErrorDetails],
 ) -> None:
-    """Note pydantic's errors of one validation, each at the value that caused it."""
+    """Report pydantic's errors of one validation, each at the value that caused it."""
     grouped: dict[DataPath, list[ErrorDetails]] = {}
     for error in errors:
         if error["type"] == REFUSED:
-            continue  # the whole file was searched for such text before
+            continue  # a scan of the whole file has already reported such text
         grouped.setdefault(data_path(raw, error), []).append(error)
     for below, group in grouped.items():
         if group[0]["type"] == "too_short" and any(
             other[: len(below)] == below != other for other in grouped
         ):
-            continue  # pydantic counts the valid items only; the others are noted already
+            continue  # pydantic counts only the valid items; the others are already reported
         sentences = _moved(model, below, group) or explain(group, known_keys(model, below[:-1]))
         for sentence in sentences:
             report.add(path + below, sentence.message, sentence.hint, key=sentence.about_key)
 
 
 def _moved(model: type[BaseModel], below: DataPath, errors: list[ErrorDetails]) -> list[Sentence]:
-    """What to say of a key that belongs to another role since an earlier release; empty: it does not."""
+    """Message for a key that moved to another role in an earlier release; empty if it did not."""
     if not issubclass(model, RoleOptions) or errors[0]["type"] != "extra_forbidden":
         return []
     place = model.moved.get(".".join(str(part) for part in below))
     if place is None:
         return []
-    message = f"`{below[-1]}` has moved: it is `{place}` now."
+    message = f"`{below[-1]}` has moved to `{place}`."
     return [Sentence(message, f"declare it under `{place}` and remove it here", about_key=True)]
 
 
 def data_path(raw: Data, error: ErrorDetails) -> DataPath:
-    """The error's location in the data, without the names of union members and validators."""
+    """Location of the error in the data, without names of union members and validators."""
     path: list[str | int] = []
     value = raw
     parts = error["loc"]
@@ -93,7 +93,7 @@ def data_path(raw: Data, error: ErrorDetails) -> DataPath:
 
 
 def _without(raw: Data, errors: list[ErrorDetails]) -> Data:
-    """A copy without the wrong values: the second level where there is one, else the first."""
+    """A copy without the invalid values: drops second-level keys if possible, else first-level ones."""
     if not isinstance(raw, dict):
         return None
     copy = dict(raw)

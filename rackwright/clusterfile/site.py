@@ -1,4 +1,4 @@
-"""Sections about the whole site: ssh, mirrors, burn-in and SKUs."""
+"""Site-wide sections: ssh, mirrors, burn-in and SKUs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NCCL_NAME = re.compile(r"(NCCL|UCX|OMPI_MCA|CUDA|UCC|SHARP)_[A-Z0-9_a-z]+")
 
 
 def read_skus(report: Report, raw: Data) -> dict[str, Sku]:
-    """The catalogue with the site's own SKUs over it."""
+    """The catalogue with the site's SKUs merged over it."""
     skus = dict(catalogue())
     for name, entry in raw.items() if isinstance(raw, dict) else ():
         path = ("skus", name)
@@ -31,7 +31,7 @@ def read_skus(report: Report, raw: Data) -> dict[str, Sku]:
 
 
 def read_ssh(report: Report, raw: Data, file: Path) -> Ssh | None:
-    """How to reach the nodes, paths made absolute against the cluster file's folder."""
+    """SSH settings, with paths made absolute against the cluster file's folder."""
     if raw is None:
         return None
     ssh = read_section(report, Ssh, raw, ("ssh",))
@@ -40,7 +40,7 @@ def read_ssh(report: Report, raw: Data, file: Path) -> Ssh | None:
     if ssh.user == "root":
         report.add(
             ("ssh", "user"),
-            "rackwright logs in as an unprivileged user and becomes root with sudo, never as root.",
+            "rackwright logs in as an unprivileged user and uses sudo; it never logs in as root.",
             "name an unprivileged user, e.g. `admin`",
         )
     folder = file.absolute().parent
@@ -58,7 +58,7 @@ def read_mirrors(report: Report, raw: Data) -> Mirrors:
 
 
 def read_burnin(report: Report, raw: Data) -> Burnin:
-    """The burn-in's settings."""
+    """The burn-in settings."""
     burnin = read_section(report, Burnin, raw, ("burnin",)) or Burnin()
     path = ("burnin", "floor_busbw_gbs")
     if (
@@ -78,7 +78,7 @@ def read_burnin(report: Report, raw: Data) -> Burnin:
     if burnin.floor_source is not None and not declared and report.clean(path) and report.clean(by_nodes):
         report.add(("burnin", "floor_source"), "A floor source needs a floor.", "add `floor_busbw_gbs`")
     if burnin.max_bytes is not None and burnin.max_bytes < burnin.min_bytes:
-        report.add(("burnin", "max_bytes"), f"`max_bytes` is less than `min_bytes`, {burnin.min_bytes}.")
+        report.add(("burnin", "max_bytes"), f"`max_bytes` is less than `min_bytes` ({burnin.min_bytes}).")
     for name in burnin.nccl_env:
         if not _NCCL_NAME.fullmatch(name):
             report.add(

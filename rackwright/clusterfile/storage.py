@@ -48,7 +48,7 @@ def read_storage(
     networks: Mapping[str, Network],
     addresses: Addresses,
 ) -> dict[str, Filesystem]:
-    """The filesystems that can be read, in file order; mistakes are noted."""
+    """The valid filesystems, in file order; mistakes are reported."""
     found: dict[str, Filesystem] = {}
     for name, entry in raw.items() if isinstance(raw, dict) else ():
         path = ("storage", name)
@@ -64,7 +64,7 @@ def read_storage(
 
 @dataclass
 class _Reading:
-    """One filesystem while it is read."""
+    """One filesystem during parsing."""
 
     report: Report
     name: str
@@ -112,7 +112,7 @@ class _Reading:
         self.report.add(("storage", self.name, key), message, hint, key=of_key)
 
     def _check_keys(self) -> None:
-        """What the kind needs, and what it cannot have."""
+        """Check what the kind requires and what it does not support."""
         kind, needed = self.section.kind, _NEEDS[self.section.kind]
         for key in ("servers", "export", "fsname"):
             given = bool(getattr(self.section, key))
@@ -125,12 +125,12 @@ class _Reading:
                     key=True,
                 )
             elif given and key not in (*needed, *_MAY.get(kind, ())):
-                self._add(key, f"{kind.value} has no `{key}`.", "remove it", of_key=True)
+                self._add(key, f"{kind.value} does not support `{key}`.", "remove it", of_key=True)
         if kind in _ONE_SERVER and len(self.section.servers) > 1:
             self._add(
                 "servers",
-                f"{kind.value} takes one server.",
-                "name their floating address, or use `kind: vast`, which takes several",
+                f"{kind.value} takes only one server.",
+                "name its floating address, or use `kind: vast`, which takes several",
             )
         if self.section.purpose is FilesystemPurpose.STATE and not kind.shared:
             self._add("kind", "A local filesystem cannot hold state that heads share.", "e.g. `kind: nfs`")
@@ -144,7 +144,7 @@ class _Reading:
         if name not in self.networks:
             if self.report.clean(("networks", name)):
                 hint = suggest(name, self.networks, what="networks")
-                self._add("network", f"There is no network {short(name)}.", hint)
+                self._add("network", f"Network {short(name)} does not exist.", hint)
             return None
         return self.networks[name]
 
@@ -153,7 +153,7 @@ class _Reading:
             return
         kind = self.section.kind
         if kind not in _RDMA:
-            self._add("rdma", f"`rdma` cannot be declared for {kind.value}.", "remove it")
+            self._add("rdma", f"{kind.value} does not support `rdma`.", "remove it")
         elif not network.kind.rdma:
             fabrics = [one.name for one in self.networks.values() if one.kind.rdma]
             hint = (
@@ -161,19 +161,19 @@ class _Reading:
                 if fabrics
                 else "remove `rdma`, or declare the network's `kind`"
             )
-            self._add("rdma", f"{network.name} is {network.kind.value}, which has no RDMA.", hint)
+            self._add("rdma", f"{network.name} is {network.kind.value}, which does not support RDMA.", hint)
 
     def _servers(self, network: Network | None) -> tuple[Server, ...]:
         found: dict[str, Server] = {}
         for index, text in enumerate(self.section.servers):
             for server in self._named(index, text, network):
                 if server.name in found:
-                    self._server_mistake(index, f"{server.name} is named twice.")
+                    self._server_mistake(index, f"{server.name} is listed twice.")
                 found.setdefault(server.name, server)
         return tuple(found.values())
 
     def _named(self, index: int, text: str, network: Network | None) -> list[Server]:
-        """The servers of one entry: nodes by a NodeSet, or one address or name."""
+        """Servers of one entry: nodes of a NodeSet, or one address or name."""
         lustre = self.section.kind is FilesystemKind.LUSTRE
         host, at, lnet = text.partition("@")
         if at and not (lustre and _LNET.fullmatch(lnet)):
@@ -209,24 +209,24 @@ class _Reading:
         entries = [one for one in self.addresses[name] if network is not None and one.network == network.name]
         if not entries:
             if network is not None and self.report.clean(("nodes",)):
-                hint = f"give it one in its group, e.g. `addresses: {{{network.name}: ...}}`"
+                hint = f"add one to its group, e.g. `addresses: {{{network.name}: ...}}`"
                 self._server_mistake(index, f"{name} has no address on {network.name}.", hint)
             return None
         address = str(entries[0].address)
         return Server(name=name, address=f"{address}@{lnet}" if lnet else address, node=True)
 
     def _check_network(self, index: int, owner: str, address: str, network: Network | None) -> None:
-        """Exports and the firewall are for the filesystem's network: elsewhere a node refuses its clients."""
+        """Check the server's network: exports and firewall rules cover only the filesystem's network."""
         (of, *_) = [one.network for one in self.addresses[owner] if str(one.address) == address]
         if network is not None and of != network.name:
             self._server_mistake(
                 index,
-                f"{address} is {owner}'s address on another network than {network.name}.",
+                f"{address} is an address of {owner}, but not on {network.name}.",
                 f"declare `network: {of}`, or write `servers: [{owner}]`",
             )
 
     def _node_at(self, address: str) -> str | None:
-        """The node that has an address."""
+        """The node that has this address."""
         return next(
             (
                 name
@@ -240,7 +240,7 @@ class _Reading:
         self.report.add(("storage", self.name, "servers", index), message, hint)
 
     def _nodes(self) -> tuple[str, ...]:
-        """The nodes that use it, in file order."""
+        """Nodes that mount the filesystem, in file order."""
         section, wanted = self.section, None
         if section.nodes is not None:
             try:
@@ -251,7 +251,7 @@ class _Reading:
             missing = sorted(wanted - self.addresses.keys())
             if missing and self.report.clean(("nodes",)):
                 hint = suggest(missing[0], self.addresses, what="nodes")
-                self._add("nodes", f"There is no node {missing[0]}.", hint)
+                self._add("nodes", f"Node {missing[0]} does not exist.", hint)
         roles = frozenset(section.roles or ())
         found = tuple(
             name
@@ -265,5 +265,10 @@ class _Reading:
             and self.report.clean(("storage", self.name))
             and self.report.clean(("nodes",))
         ):
-            self.report.add(("storage", self.name), "No node uses it.", "widen `nodes` or `roles`", key=True)
+            self.report.add(
+                ("storage", self.name),
+                "No node mounts this filesystem.",
+                "extend `nodes` or `roles`",
+                key=True,
+            )
         return found

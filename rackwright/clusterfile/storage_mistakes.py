@@ -1,4 +1,4 @@
-"""Mistakes about several filesystems, and about filesystems and the roles that mount, serve and make them."""
+"""Conflicts between filesystems, and between filesystems and the roles that mount, serve and create them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rackwright.model.storage import (
 
 
 def path_mistake(path: str, *, mounted: bool = True) -> tuple[str, str | None] | None:
-    """What is wrong with a folder that is mounted on, or exported; None: nothing."""
+    """What is wrong with a mount point or an exported folder; None if it is valid."""
     if path == "/" and not mounted:
         return None
     if not is_absolute(path):
@@ -29,7 +29,7 @@ def path_mistake(path: str, *, mounted: bool = True) -> tuple[str, str | None] |
 
 
 def check_paths(report: Report, filesystems: Mapping[str, Filesystem]) -> None:
-    """Note filesystems on one path, or below each other's, on the same node."""
+    """Report filesystems with equal or nested paths on the same node."""
     checked: list[Filesystem] = []
     for one in filesystems.values():
         path = ("storage", one.name, "path")
@@ -42,19 +42,19 @@ def check_paths(report: Report, filesystems: Mapping[str, Filesystem]) -> None:
             line, _ = report.document.position(("storage", other.name, "path"))
             where = f"{other.name} (line {line}) on {fold(both)}"
             if one.path == other.path:
-                report.add(path, f"{one.path} is also the path of {where}.", "mount each on a separate path")
+                report.add(path, f"{one.path} is also the path of {where}.", "use a separate path for each")
             elif one.path.startswith(f"{other.path}/") or other.path.startswith(f"{one.path}/"):
                 report.add(
                     path,
-                    f"{one.path} and {other.path} of {where} are nested: while the outer one is away, the inner one is "
+                    f"{one.path} is nested with {other.path} of {where}: while the outer one is unmounted, the inner one is "
                     "too.",
-                    "mount each on a separate path, and link to it",
+                    "mount each on a separate path, and use a symlink",
                 )
         checked.append(one)
 
 
 def check_storage(report: Report, cluster: Cluster) -> None:
-    """Note filesystems that no role mounts or serves on their nodes, and paths that clash with a node's own drives."""
+    """Report filesystems that no role mounts or serves, and paths that conflict with a node's local drives."""
     for one in cluster.storage.values():
         if not report.clean(("storage", one.name)):
             continue
@@ -87,7 +87,7 @@ def _check_roles(
         if issubclass(kind, interface) and one.kind in getattr(kind, kinds)
     ]
     if not all(report.clean(("roles", role)) for role in known):
-        return  # declared, with mistakes that have their own lines
+        return  # declared, and its mistakes are reported separately
     added = " or ".join(f"`{role}: {{}}`" for role in known)
     hint = f"add {added} under `roles`" if known else "name servers outside the cluster by address"
     key = "kind" if verb == "mounts" else "servers"
@@ -104,7 +104,7 @@ def _check_local(report: Report, cluster: Cluster, one: Filesystem) -> None:
     if without:
         report.add(
             ("storage", one.name, "path"),
-            f"No role makes a filesystem on {one.path} of {fold(without)}.",
+            f"No role creates a filesystem on {one.path} of {fold(without)}.",
             f"declare it under `roles.storage_layout.filesystems`, e.g. `{one.path}: {{on: scratch}}`",
         )
 
@@ -113,14 +113,14 @@ def _check_own_drives(report: Report, cluster: Cluster, one: Filesystem) -> None
     for name in one.nodes:
         serves = name in one.server_nodes
         if serves and one.export in (None, one.path):
-            continue  # nothing is mounted at its path there; an export from elsewhere has a mount unit of its path
+            continue  # nothing is mounted at its path there; an export from another path has its own mount unit
         for path in _made(cluster.by_name[name]):
             if path == one.path or one.path.startswith(f"{path}/") or path.startswith(f"{one.path}/"):
                 apart = "mount each on a separate path"
                 in_place = serves and path == one.path
                 report.add(
                     ("storage", one.name, "path"),
-                    f"{one.path} conflicts with {path}, which {name} has on its own drives.",
+                    f"{one.path} conflicts with {path}, which {name} mounts from its local drives.",
                     f"export it in place, `export: {path}`, or {apart}" if in_place else apart,
                 )
                 return

@@ -1,4 +1,4 @@
-"""What may be declared of filesystems and is rarely meant."""
+"""Filesystem settings that are valid but rarely intended."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rackwright.model.written_folders import written_on
 
 
 def warn_about_boot_disks(report: Report, cluster: Cluster) -> None:
-    """Note large folders that are on the boot disk of nodes with local scratch."""
+    """Warn about large folders on the boot disk of nodes that have local scratch."""
     found: dict[tuple[str, str, str, str, str], list[str]] = {}
     for node in cluster.nodes:
         for scratch in scratch_of(node)[:1]:
@@ -23,6 +23,6 @@ def warn_about_boot_disks(report: Report, cluster: Cluster) -> None:
         folder = path if key_of_role == "scratch" else f"{path}/{role}"
         report.warn(
             ("storage", name),
-            f"{where} of {fold(names)} is on the boot disk, with {what}, although {path} is scratch.",
+            f"{where} of {fold(names)} is on the boot disk, with {what}, although the node has scratch at {path}.",
             f"e.g. `{role}: {{{key_of_role}: {folder}}}`",
         )

@@ -1,4 +1,4 @@
-"""Finds line breaks, control characters and invisible ones in every text of the file, each with its place."""
+"""Finds line breaks, control characters and invisible characters in every text of the file."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from rackwright.model.plain_text import hidden_direction, mistake_in, texts_in
 
 
 def find_unprintable(report: Report) -> None:
-    """Note each such text, and characters that reverse a line of the file, in comments too.
+    """Report each such text, and characters that reverse a line of the file, including comments.
 
-    What has such a key is left out of the data, so that no name of a thing holds them.
+    Keys with such characters are dropped from the data, so that no name contains them.
     """
     wrong_keys: list[DataPath] = []
     for path, text, is_key in texts_in(report.document.data):
@@ -25,13 +25,13 @@ def find_unprintable(report: Report) -> None:
             wrong_keys += [path] * is_key
     for path in reversed(wrong_keys):
         parent = report.document.value(path[:-1])
-        if isinstance(parent, dict):  # None below a key that is gone
+        if isinstance(parent, dict):  # None below a dropped key
             parent.pop(path[-1], None)
     _scan_lines(report)
 
 
 def _takes_lines(report: Report, path: DataPath) -> bool:
-    """Whether the option at a path of the file may have several lines."""
+    """Whether the option at a path of the file may span several lines."""
     if path[:1] == ("roles",):
         role, below = path[1:2], path[2:]
     elif path[:1] == ("nodes",) and path[2:3] == ("options",):
@@ -50,8 +50,8 @@ def _scan_lines(report: Report) -> None:
                 SyntaxMistake(
                     number,
                     at + 1,
-                    f"The character U+{ord(line[at]):04X} reverses the direction of this line, so that it shows "
-                    "something else than what is read.",
+                    f"The character U+{ord(line[at]):04X} reverses the text direction, so this line does not show "
+                    "what rackwright reads.",
                     "remove it",
                 )
             )

@@ -1,4 +1,4 @@
-"""What a cluster file may say and rarely means; `rackwright validate` prints it, nothing is refused."""
+"""Settings that are valid but rarely intended; `rackwright validate` prints these warnings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rackwright.model.types import NodeRole, Platform
 
 
 def find_warnings(report: Report, cluster: Cluster, groups: list[Group]) -> None:
-    """Note every warning about the cluster as a whole; those of roles are noted by their options."""
+    """Add warnings about the cluster as a whole; those of roles come from their options."""
     for group in groups:
         _undriven(report, cluster, group)
     warn_about_ports(report, cluster.networks, groups)
@@ -25,15 +25,15 @@ def find_warnings(report: Report, cluster: Cluster, groups: list[Group]) -> None
 
 
 def _undriven(report: Report, cluster: Cluster, group: Group) -> None:
-    """GPUs that a workload manager gives to jobs, and no role that installs their driver."""
+    """Warn about GPUs that a workload manager schedules, without a role that installs their driver."""
     nodes = [node for name in group.names if _lacks_driver(node := cluster.by_name[name])]
     if nodes and group.sku is not None and group.sku.gpus is not None:
         known = _roles_with(SetsUpGpuRepository)
         report.warn(
             (*group.path, "nodes"),
-            f"{_listed(nodes)} gives its {group.sku.gpus.model} GPUs to jobs, but no role installs their driver."
+            f"{_listed(nodes)} offers its {group.sku.gpus.model} GPUs to jobs, but no role installs their driver."
             if len(nodes) == 1
-            else f"{_listed(nodes)} give their {group.sku.gpus.model} GPUs to jobs, but no role installs their "
+            else f"{_listed(nodes)} offer their {group.sku.gpus.model} GPUs to jobs, but no role installs their "
             "driver.",
             f"add {known} under `roles`, unless the image has the driver",
         )
@@ -51,7 +51,7 @@ def _lacks_driver(node: Node) -> bool:
 
 
 def _crowded_racks(report: Report, cluster: Cluster, groups: list[Group]) -> None:
-    """Racks with more GPUs than one NVLink domain whose switches are in the rack."""
+    """Warn about racks with more GPUs than one NVLink domain, if its switches are in the rack."""
     racks: dict[tuple[str, str], list[Node]] = {}
     for node in cluster.nodes:
         if node.rack is not None and node.sku.gpus is not None and node.sku.gpus.nvswitch is NvSwitch.RACK:
@@ -66,12 +66,12 @@ def _crowded_racks(report: Report, cluster: Cluster, groups: list[Group]) -> Non
             (*group.path, "rack"),
             f"{rack} has {len(nodes)} nodes of {sku} with {len(nodes) * gpus.count} GPUs; one NVLink domain has "
             f"{fit} nodes with {gpus.nvlink_domain} GPUs.",
-            "name a rack for each NVLink domain, e.g. `rack: rack[1-2]`",
+            "declare one rack per NVLink domain, e.g. `rack: rack[1-2]`",
         )
 
 
 def _no_collectives(report: Report, cluster: Cluster) -> None:
-    """A burn-in in the workload manager whose programs no role installs."""
+    """Warn about a burn-in in the workload manager whose programs no role installs."""
     workers = [
         node for node in cluster.holding(NodeRole.WORKER) if node.offers(RunsWorkloadManager) is not None
     ]

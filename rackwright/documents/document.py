@@ -28,7 +28,7 @@ class Document:
     """Mistakes that do not stop the parser: duplicate keys and tags."""
 
     def value(self, path: DataPath) -> Data:
-        """The value at a path, or None where there is none."""
+        """The value at a path, or None if there is none."""
         value = self.data
         for part in path:
             try:
@@ -76,7 +76,7 @@ def parse_document(raw: bytes, file: str) -> Document:
             SyntaxMistake(
                 before.count(b"\n") + 1,
                 column,
-                f"The file is not UTF-8: byte 0x{raw[error.start]:02x} is not a character.",
+                f"The file is not valid UTF-8: byte 0x{raw[error.start]:02x} is invalid.",
                 "save the file as UTF-8",
             )
         ) from None
@@ -99,15 +99,18 @@ def _read(path: Path) -> bytes:
         raise DocumentError(SyntaxMistake(1, 1, "The file does not exist.", None)) from None
     except IsADirectoryError:
         raise DocumentError(
-            SyntaxMistake(1, 1, "This is a directory, not a file.", "give the file inside it")
+            SyntaxMistake(1, 1, "This is a directory, not a file.", "name a file in this directory")
         ) from None
     except OSError as error:
         reason = (error.strerror or type(error).__name__).lower()
-        raise DocumentError(SyntaxMistake(1, 1, f"The file cannot be read: {reason}.", None)) from None
+        raise DocumentError(SyntaxMistake(1, 1, f"Cannot read the file: {reason}.", None)) from None
     if len(raw) > MAX_BYTES:
         raise DocumentError(
             SyntaxMistake(
-                1, 1, "The file is larger than 8 MiB.", "declare equal nodes as one group, e.g. gpu[001-128]"
+                1,
+                1,
+                "The file is larger than 8 MiB.",
+                "declare identical nodes as one group, e.g. gpu[001-128]",
             )
         )
     return raw

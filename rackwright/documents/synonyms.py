@@ -1,4 +1,4 @@
-"""Words of other tools for what a cluster file calls otherwise: Ansible, Slurm, xCAT, Warewulf, MAAS, OpenSSH."""
+"""Other tools' terms for cluster file keys: Ansible, Slurm, xCAT, Warewulf, MAAS, OpenSSH."""
 
 from __future__ import annotations
 
@@ -100,4 +100,4 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "virtual": ("vm",),
     "lxc": ("container",),
 }
-"""A word in the singular without separators, to what it may mean, the likeliest first."""
+"""A singular word without separators, to its candidate keys, the likeliest first."""

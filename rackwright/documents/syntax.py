@@ -42,16 +42,16 @@ _SENTENCES: tuple[tuple[str, str, str | None], ...] = (
     (
         "did not find expected key",
         "This line is not indented like its neighbours.",
-        "keys of one mapping start in the same column",
+        "start the keys of one mapping in the same column",
     ),
     (
         "did not find expected '-' indicator",
         "A line in this list is not a list item.",
-        "every item of a list starts with `- ` in the same column",
+        "start every item of a list with `- ` in the same column",
     ),
     (
         "found unexpected end of stream",
-        "A quote opened before this is never closed.",
+        "A quote opened before this line is never closed.",
         "close the quote",
     ),
     (
@@ -98,7 +98,7 @@ _SENTENCES: tuple[tuple[str, str, str | None], ...] = (
 
 
 def explain(error: yaml.YAMLError, text: str) -> tuple[SyntaxMistake, ...]:
-    """The parser's error as messages; one for every tab if tabs are the reason."""
+    """The parser's error as messages; one per tab if tabs are the cause."""
     line, column = _position(error, text)
     lines = text.splitlines()
     tabs = [number for number, content in enumerate(lines, 1) if _TABBED.match(content)]

@@ -1,7 +1,7 @@
 """YAML text as plain data, with the line and column of each value.
 
-Built from the parser's events and not through a constructor: keys keep their positions, duplicate
-keys and tags are found, and the size of aliases is limited. Plain scalars follow YAML 1.2, so `52:54:00:12:34:56`
+Built from the parser's events instead of a constructor: keys keep their positions, duplicate keys and tags
+are found, and alias expansion is limited. Plain scalars follow YAML 1.2, so `52:54:00:12:34:56`
 and `no` stay text and `0640` is not an octal number.
 """
 
@@ -21,7 +21,7 @@ Data: TypeAlias = Any
 
 MAX_DEPTH = 40
 MAX_ALIASED = 50_000
-"""Limit of values repeated by aliases in one file, ten times what a large site's file has."""
+"""Limit of values repeated by aliases in one file, ten times what a large site needs."""
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _INT = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})|0x[0-9a-fA-F]{1,16}")
@@ -78,7 +78,7 @@ class YamlBuilder:
                         line, column = _at(event)
                         raise DocumentError(
                             SyntaxMistake(
-                                line, column, "A second document starts here.", "remove the line `---`"
+                                line, column, "A second YAML document starts here.", "remove the line `---`"
                             )
                         )
                 self._feed(event)
@@ -131,7 +131,7 @@ class YamlBuilder:
         self._tag(event)
         if len(self._frames) >= MAX_DEPTH:
             raise DocumentError(
-                SyntaxMistake(line, column, f"Values are nested deeper than {MAX_DEPTH} levels.", None)
+                SyntaxMistake(line, column, f"Values are nested more than {MAX_DEPTH} levels deep.", None)
             )
         parent = self._frames[-1] if self._frames else None
         if parent is not None and isinstance(parent.data, dict) and parent.key is None:
@@ -156,7 +156,9 @@ class YamlBuilder:
         line, column = _at(event)
         name = event.anchor or ""
         if name not in self._anchors:
-            raise DocumentError(SyntaxMistake(line, column, f"No anchor before the alias `*{name}`.", None))
+            raise DocumentError(
+                SyntaxMistake(line, column, f"The alias `*{name}` has no preceding anchor.", None)
+            )
         target = self._anchors[name]
         if target is None:
             raise DocumentError(SyntaxMistake(line, column, f"The alias `*{name}` contains itself.", None))
@@ -169,7 +171,7 @@ class YamlBuilder:
                     line,
                     column,
                     f"Aliases repeat more than {MAX_ALIASED} values.",
-                    "use node ranges and `defaults:` in place of nested aliases",
+                    "use node ranges and `defaults:` instead of nested aliases",
                 )
             )
         frame = self._frames[-1] if self._frames else None

@@ -21,26 +21,26 @@ from rackwright.model.selection import pick
 from rackwright.state_folder import state_folder
 
 _ROUNDS = 2
-"""The first may only find out the questions; the second then asks them all at once."""
+"""The first may only discover the questions; the second then asks them all at once."""
 
 
 @dataclass(frozen=True)
 class Baseline:
-    """Of one node. `questions` is the content of its questions.json."""
+    """Baseline of one node. `questions` is the content of its questions.json."""
 
     questions: str
     digest: str
     at: float
-    """When it was first seen (seconds since the epoch): of several users' baselines, the newest counts."""
+    """When it was first seen (seconds since the epoch): of several users' baselines, the newest wins."""
 
 
 def take(
     cluster: Cluster, limit: str | None, watch: Watcher | None = None, *, asked_just_now: bool = False
 ) -> dict[str, Baseline]:
-    """Keep the answers of nodes that are in sync, and return all baselines, by node.
+    """Store the answers of nodes that are in sync, and return all baselines, by node.
 
-    A node that is not in sync now keeps its older baseline. `asked_just_now`: the nodes were found in
-    sync by this process and are not planned again.
+    A node that is not in sync now keeps its older baseline. `asked_just_now`: this process has just found the nodes in
+    sync and does not plan them again.
     """
     names = [node.name for node in pick(cluster, limit)]
     if not asked_just_now:
@@ -68,7 +68,7 @@ def kept_of(cluster: Cluster, name: str) -> Baseline | None:
 
 
 def keep(cluster: Cluster, name: str, baseline: Baseline) -> None:
-    """Keep a node's baseline, unless it is the same as before."""
+    """Store a node's baseline, unless it is unchanged."""
     before = kept_of(cluster, name)
     if before is not None and (before.questions, before.digest) == (baseline.questions, baseline.digest):
         return
@@ -78,7 +78,7 @@ def keep(cluster: Cluster, name: str, baseline: Baseline) -> None:
 
 
 def _learned(cluster: Cluster) -> dict[str, Baseline]:
-    """Baselines from the engine's fact cache, where it is valid for this cluster file."""
+    """Baselines from the engine's fact cache, if it is valid for this cluster file."""
     key = version_key(cluster)
     found = {}
     for host_class in dict.fromkeys(name for name, _ in shards(cluster.nodes)):

@@ -3,8 +3,8 @@
     python -m rackwright.drift.check FOLDER STATE
 
 Run by a timer as an unprivileged user. FOLDER holds the cluster file, the host keys, the expected
-digests and the key that can only run the check; STATE is the one folder it can write. It never loads
-pyinfra and knows no secret of the cluster.
+digests and the key that can only run the check; STATE is the only folder it can write. It never loads
+pyinfra and has no secret of the cluster.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ from rackwright.ssh import TIMED_OUT, TOO_MUCH_OUTPUT, connect, run
 
 PARALLEL = 32
 NODE_SECONDS = 330
-"""A little more than the time limit of the program on the node."""
+"""Slightly more than the time limit of the program on the node."""
 REPLY_MAX_BYTES = 64 * 2**10
-"""The program on the node names 50 answers of up to 200 characters: some 12 KiB."""
+"""The program on the node prints up to 50 answers of 200 characters: about 12 KiB."""
 _SHOWN = 10
 _COUNT_MAX = 1_000_000
 
 
 class _Reply(BaseModel):
-    """What rackwright/drift/node.py prints. A newer program may print more."""
+    """Output of rackwright/drift/node.py. A newer program may print more."""
 
     model_config = ConfigDict(strict=True, frozen=True)
 
@@ -89,14 +89,14 @@ def main(folder: Path, state: Path) -> int:
     counts = Counter(one.state for one in found.values())
     print(", ".join(f"{count} {kind}" for kind, count in sorted(counts.items())), f"in {seconds:.1f} s")
     for problem in problems:
-        print(f"{problem} could not be sent; the next check tries again", file=sys.stderr)
+        print(f"cannot send {problem}; the next check tries again", file=sys.stderr)
     return 1 if problems else 0
 
 
 def _notify(
     cluster: Cluster, found: dict[str, Found], history: History, urls: list[str]
 ) -> tuple[list[str], History]:
-    """(failed notifications, updated history). A change counts as reported once one URL took it."""
+    """(failed notifications, updated history). A change counts as reported once one URL accepted it."""
     changes = unreported(history, found)
     for change in changes:
         print(f"{change.node}: {change.before} -> {change.found.state}: {', '.join(change.found.detail)}")
@@ -107,7 +107,7 @@ def _notify(
 
 
 def _as_checking_user(cluster: Cluster, folder: Path) -> Cluster:
-    """The cluster as reached by the user and key that can only run the check."""
+    """The cluster, with the user and key that can only run the check."""
     reached = {
         "user": paths.USER,
         "key": folder / "key",
@@ -122,8 +122,8 @@ def _node(cluster: Cluster, expected: dict[str, str], node: Node) -> Found:
         return _ask(cluster, expected, node)
     except ConnectionFailed as error:
         return Found(State.UNREACHABLE, (error.message,))
-    except Exception as problem:  # noqa: BLE001 - this node's own, whatever it is
-        return Found(State.UNKNOWN, (f"it could not be asked: {type(problem).__name__}: {problem}",))
+    except Exception as problem:  # noqa: BLE001 - affects only this node
+        return Found(State.UNKNOWN, (f"the check failed: {type(problem).__name__}: {problem}",))
 
 
 def _ask(cluster: Cluster, expected: dict[str, str], node: Node) -> Found:
@@ -143,7 +143,7 @@ def _ask(cluster: Cluster, expected: dict[str, str], node: Node) -> Found:
     if answer.exit_status == TIMED_OUT:
         return Found(State.UNKNOWN, ("its check timed out",))
     if answer.exit_status == TOO_MUCH_OUTPUT:
-        return Found(State.UNKNOWN, (f"its answer was refused: {last_line('', answer.stderr)}",))
+        return Found(State.UNKNOWN, (f"its answer is invalid: {last_line('', answer.stderr)}",))
     if answer.exit_status != 0:
         last = last_line(answer.stdout, answer.stderr)
         return Found(State.UNKNOWN, (f"its check exited {answer.exit_status}: {last}",))
@@ -151,11 +151,11 @@ def _ask(cluster: Cluster, expected: dict[str, str], node: Node) -> Found:
 
 
 def judge(reply: str, expected: str | None, roles: Iterable[str] = ()) -> Found:
-    """The state behind a node's reply, given the digest expected of it and its roles."""
+    """The state in a node's reply, given its expected digest and its roles."""
     try:
         answer = read_json_as(_REPLY, reply, REPLY_MAX_BYTES)
     except Refused as refused:
-        return Found(State.UNKNOWN, (f"its answer was refused: {refused}",))
+        return Found(State.UNKNOWN, (f"its answer is invalid: {refused}",))
     state, count = State(answer.state), answer.count
     detail = tuple(one[:200] for one in answer.changed[:_SHOWN])
     operations = {role: answer.operations[role] for role in roles if role in answer.operations}

@@ -34,7 +34,7 @@ def install_here(declared: Declaration) -> None:
 
 @deploy("drift")
 def uninstall_here(declared: Declaration) -> None:
-    """This machine is a checker no more. The user stays while it checks another cluster or is a node itself."""
+    """This machine is no longer a checker. The user stays while it checks another cluster or is a node itself."""
     cluster = site_of().cluster.name
     uninstall_checker(cluster, declared.textfiles)
     used: str | None = host.get_fact(
@@ -47,7 +47,7 @@ def uninstall_here(declared: Declaration) -> None:
 
 
 def install_checker(site: Site, declared: Declaration, *more: CheckerFile) -> None:
-    """What the checker reads, its units, and the timer running."""
+    """The checker's files, its units, and a running timer."""
     cluster = site.cluster
     for folder in host.loop(checker_folders(cluster)):  # type: ignore[no-untyped-call]
         files.directory(
@@ -79,7 +79,7 @@ def install_checker(site: Site, declared: Declaration, *more: CheckerFile) -> No
 
 
 def uninstall_checker(cluster: str, textfiles: str) -> None:
-    """Nothing of the checker of this cluster is left."""
+    """Remove everything of this cluster's checker."""
     remove_units(paths.check_unit(cluster))
     link = f"{textfiles}/{paths.metrics_name(cluster)}"
     files.absent(name="Remove the link to the checker's metrics", path=link)

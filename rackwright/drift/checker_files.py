@@ -28,7 +28,7 @@ class CheckerFile:
 
 
 def checker_folders(cluster: Cluster) -> list[CheckerFile]:
-    """In the order in which they can be made. The user may write its state folder only."""
+    """In creation order. The user can write only its state folder."""
     user = paths.USER
     return [
         CheckerFile(paths.check_folder(cluster.name), mode="750", group=user),
@@ -39,15 +39,15 @@ def checker_folders(cluster: Cluster) -> list[CheckerFile]:
 def checker_files(
     cluster: Cluster, declared: Declaration, secret: Callable[[str], Secret], expected_there: str | None
 ) -> list[CheckerFile]:
-    """Its files; the user may read those it needs and write none.
+    """Its files; the user can read those it needs and write none.
 
-    `expected_there` is the text of its expected.json now.
+    `expected_there` is the current text of its expected.json.
     """
     folder, user = paths.check_folder(cluster.name), paths.USER
     try:
         known_hosts = cluster.ssh.known_hosts.read_text()
     except OSError as error:
-        raise RackwrightError(f"{cluster.ssh.known_hosts} cannot be read: {error.strerror}.") from error
+        raise RackwrightError(f"Cannot read {cluster.ssh.known_hosts}: {error.strerror}.") from error
 
     def read_by_user(name: str, content: str, sensitive: bool = False) -> CheckerFile:
         return CheckerFile(f"{folder}/{name}", content, mode="640", group=user, sensitive=sensitive)
@@ -66,7 +66,7 @@ def checker_files(
 
 
 def expected_path(cluster: Cluster) -> str:
-    """The file that tells the checker which digest each node must compare itself with."""
+    """File with the digest that each node must compare itself with."""
     return f"{paths.check_folder(cluster.name)}/expected.json"
 
 
@@ -83,7 +83,7 @@ def expected(cluster: Cluster, there: str | None) -> str:
 
 
 def _past(at: float, now: float) -> float:
-    """A time in the future is of a clock that was wrong; it would be the newest for years."""
+    """A time in the future comes from a wrong clock; it would stay the newest for years."""
     return at if at <= now else 0.0
 
 

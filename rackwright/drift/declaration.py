@@ -1,6 +1,6 @@
-"""What `rackwright drift install` declares, in a file beside the cluster file.
+"""The declaration of `rackwright drift install`, in a file next to the cluster file.
 
-It is there and not in a user's state folder, so that it can be committed, and so that every user's
+It is not in a user's state folder, so that it can be committed, and so that every user's
 apply updates the expected digests.
 """
 
@@ -36,11 +36,11 @@ class Declaration(Frozen):
     notify: bool = False
     """Whether the secrets store has notification URLs."""
     agreed: bool = True
-    """False while its plan is shown: if rackwright is killed then, no later apply installs it."""
+    """False until its plan is confirmed: if rackwright is killed before, no later apply installs it."""
 
     @property
     def calendar(self) -> str:
-        """The interval as systemd's OnCalendar, which catches up after a machine was off."""
+        """The interval as systemd's OnCalendar, which catches up after a power-off."""
         if self.every_seconds < _HOUR:
             return f"*-*-* *:00/{self.every_seconds // 60}:00"
         if self.every_seconds < _DAY:
@@ -49,7 +49,7 @@ class Declaration(Frozen):
 
     @property
     def delay_seconds(self) -> int:
-        """Random delay of a machine's checks, the same each time."""
+        """Random delay of a machine's checks, the same every time."""
         return min(self.every_seconds // 4, 900)
 
 
@@ -63,7 +63,7 @@ def seconds_of(text: str) -> int:
     if not even:
         raise RackwrightError(
             f"--every {text} does not divide an hour or a day evenly.",
-            hint="one of 5m, 10m, 15m, 20m, 30m, 1h, 2h, 3h, 4h, 6h, 8h, 12h, 1d",
+            hint="use one of: 5m, 10m, 15m, 20m, 30m, 1h, 2h, 3h, 4h, 6h, 8h, 12h, 1d",
         )
     return seconds
 
@@ -81,7 +81,7 @@ def read_declaration(cluster_file: Path) -> Declaration | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise RackwrightError(f"{path} cannot be read: {error.strerror}.") from error
+        raise RackwrightError(f"Cannot read {path}: {error.strerror}.") from error
     try:
         return Declaration.model_validate_json(text)
     except ValidationError as error:
@@ -92,6 +92,6 @@ def read_declaration(cluster_file: Path) -> Declaration | None:
 
 
 def write_declaration(cluster_file: Path, declared: Declaration) -> None:
-    """Replace the file atomically; where it is a symbolic link, the file it points to."""
+    """Replace the file atomically; if it is a symbolic link, replace its target."""
     path = path_of(cluster_file).resolve()
     write_atomically(path, declared.model_dump_json(indent=2) + "\n", mode=0o644)

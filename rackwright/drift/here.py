@@ -1,4 +1,4 @@
-"""The checker where it is this machine (`--on here`): its deploy, planned and applied by this process."""
+"""The checker on this machine (`--on here`): its deploy, planned and applied by this process."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from rackwright.model.cluster import Cluster
 
 
 class Here:
-    """What would change on this machine to make it the checker, or to remove it; planned when made.
+    """What would change on this machine to make it the checker, or to remove it; planned on creation.
 
-    RackwrightError when that cannot be planned or applied.
+    RackwrightError if that cannot be planned or applied.
     """
 
     def __init__(
         self, cluster: Cluster, declared: Declaration, *, wanted: bool, connector: type[Any] | None = None
     ) -> None:
-        # these load pyinfra, which only this command needs in the process of the command line
+        # these load pyinfra, which only this command needs in the command-line process
         from rackwright.drift.checker_deploy import install_here, uninstall_here
         from rackwright.engine.this_machine import ThisMachine
 

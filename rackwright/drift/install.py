@@ -1,4 +1,4 @@
-"""Install and uninstall: the declaration, the nodes, and the checker where it is this machine."""
+"""Install and uninstall: the declaration, the nodes, and the checker if it is this machine."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from rackwright.state_folder import state_folder
 INSTALL = Path(__file__).with_name("deploy_install.py")
 UNINSTALL = Path(__file__).with_name("deploy_uninstall.py")
 ROLES = frozenset({"drift"})
-"""The engine's cache of what the site's deploy asks must not learn from ours."""
+"""Separate from the site's fact cache, which must not learn from our questions."""
 _PYTHONS = ("/opt/rackwright/bin/python3", "/usr/local/bin/python3", "/usr/bin/python3")
 _PROBE = "import sys, rackwright.drift.check, apprise; print(rackwright.__version__, sys.executable)"
 
 Operations = tuple[PlannedOperation, ...]
 Agree = Callable[[PlanResult | None, Operations], bool]
-"""(plan of the nodes, what would change on this machine) -> whether to go on."""
+"""(plan of the nodes, changes on this machine) -> whether to continue."""
 
 
 @dataclass
@@ -46,14 +46,14 @@ class Done:
     plan: PlanResult
     result: ApplyResult | None
     here: Operations
-    """What had to change on this machine."""
+    """Changes on this machine."""
     agreed: bool
     without: list[str] = field(default_factory=list)
     """Nodes that were never seen in sync: nothing is expected of them yet."""
 
     @property
     def exit_code(self) -> ExitCode:
-        """CHANGES_PENDING if it was not agreed to; else ERROR, UNKNOWN or CLEAN."""
+        """CHANGES_PENDING if declined; else ERROR, UNKNOWN or CLEAN."""
         if self.result is not None:
             return self.result.exit_code
         if self.here and not self.agreed:
@@ -70,7 +70,7 @@ def install(
     agree: Agree = lambda plan, here: True,
     watch: Watcher | None = None,
 ) -> Done:
-    """Declare it, and bring the nodes and the checker to what is declared.
+    """Declare it, and apply it to the nodes and the checker.
 
     `urls` None keeps those of an earlier installation.
     """
@@ -100,10 +100,10 @@ def install(
     try:
         done = _deploy(cluster, declared, before, limit, agreed, watch)
     except BaseException:
-        if not consented:  # else `resume` needs it
+        if not consented:  # otherwise `resume` needs it
             _restore(cluster, before)
         raise
-    if done.exit_code is ExitCode.CHANGES_PENDING:  # it was not agreed to
+    if done.exit_code is ExitCode.CHANGES_PENDING:  # declined
         _restore(cluster, before)
     else:
         write_declaration(cluster.path, declared)
@@ -153,10 +153,10 @@ def uninstall(
 
 
 def update_digests(cluster: Cluster, applied: Applied) -> str | None:
-    """After an apply: an installed drift check expects what the nodes in sync answer now.
+    """After an apply: update an installed drift check to expect the current answers of the nodes in sync.
 
-    Returns a sentence, or None where there is nothing to report. Never raises a RackwrightError: the
-    apply itself was done.
+    Returns a sentence, or None if there is nothing to report. Never raises a RackwrightError: the
+    apply itself succeeded.
     """
     try:
         declared = read_declaration(cluster.path)
@@ -173,15 +173,15 @@ def update_digests(cluster: Cluster, applied: Applied) -> str | None:
         limit = _with_head(cluster, declared, fold(moved))
         done = _deploy(cluster, declared, declared, limit, lambda plan, here: True, None)
     except RackwrightError as error:
-        return f"drift check: expected digests could not be updated: {error.message}"
+        return f"drift check: cannot update the expected digests: {error.message}"
     except OSError as error:  # of this machine's disk
-        return f"drift check: expected digests could not be updated: {error}"
+        return f"drift check: cannot update the expected digests: {error}"
     failed = {node.node for node in done.plan.failed}
     if done.result is not None:
         failed |= {outcome.node for outcome in done.result.failed}
     if failed:
         lost = fold(sorted(failed))
-        return f"drift check: expected digests could not be updated on {lost}"
+        return f"drift check: cannot update the expected digests on {lost}"
     return f"drift check: expected digests updated on {fold(moved)}"
 
 
@@ -206,7 +206,7 @@ def _carry_out(
     *,
     here_first: bool = False,
 ) -> Done:
-    """Plan the nodes and this machine, have both agreed to, and apply them.
+    """Plan the nodes and this machine, ask for confirmation, and apply.
 
     This machine may be one of the nodes, so it is planned again after them.
     """
@@ -250,14 +250,14 @@ def _python_here() -> str:
     if done.returncode or sys.executable.startswith(homes) or __file__.startswith(homes):
         why = last_line(done.stderr) if done.stderr.strip() else "it is in a home folder"
         raise RackwrightError(
-            f"The user {paths.USER} could not run rackwright from {sys.executable}: {why}",
+            f"The user {paths.USER} cannot run rackwright with {sys.executable}: {why}",
             hint="install rackwright where every user can read it, e.g. in /opt/rackwright, and run that one",
         )
     return sys.executable
 
 
 def _python_on_head(cluster: Cluster) -> str:
-    """An interpreter of the primary head that has this version of rackwright; nothing is fetched."""
+    """An interpreter on the primary head with this version of rackwright; nothing is downloaded."""
     head = cluster.primary.name
     others = []
     with Pool(cluster) as pool:
@@ -265,7 +265,7 @@ def _python_on_head(cluster: Cluster) -> str:
             probe = f"cd / && runuser -u nobody -- {python} -I -c {quote(_PROBE)}"
             answer = pool.run(head, probe, timeout=60)
             version, _, executable = answer.stdout.strip().partition(" ")
-            is_path = executable.startswith("/") and executable.isprintable()  # it goes into a unit's file
+            is_path = executable.startswith("/") and executable.isprintable()  # it goes into a unit file
             if answer.exit_status == 0 and version == __version__ and is_path:
                 return executable
             if answer.exit_status == 0:

@@ -1,12 +1,12 @@
 """The drift check as it runs on a node. Standard library only, Python 3.9 or newer.
 
-Placed with the fact helper (rackwright/factcache/helper.py) in one file of root's. It answers the
-questions that lie beside it and no others, and tells what has changed, never what is there:
+Installed together with the fact helper (rackwright/factcache/helper.py) in one file owned by root. It answers only
+the questions in the file next to it, and reports what has changed, never the contents:
 
-    rackwright-drift                 one line of JSON; all that the read-only key may run
+    rackwright-drift                 one line of JSON; the only command of the read-only key
     rackwright-drift --metrics       the same as metrics for node_exporter (pull mode)
-    rackwright-drift --adopt DIGEST  after an apply: keep today's answers as the expected ones,
-                                     if they have the digest the apply found
+    rackwright-drift --adopt DIGEST  after an apply: store the current answers as the expected ones,
+                                     if they have the digest that the apply found
 """
 
 import datetime
@@ -25,7 +25,7 @@ FOLDER = "/etc/rackwright-drift"
 STATE = "/var/lib/rackwright-drift"
 METRICS = STATE + "/rackwright_drift.prom"
 SECONDS = 300
-TOLD = 50
+LISTED_MAX = 50
 
 
 def sha256(text):
@@ -33,7 +33,7 @@ def sha256(text):
 
 
 def label(question):
-    """What a question is about. A command is named by its digest: its text means nothing to a reader."""
+    """The subject of a question. A command is named by its digest: its text means nothing to a reader."""
     kind = question["kind"]
     if kind == "shell":
         return "setting " + sha256(question["command"])[:12]
@@ -65,17 +65,17 @@ def seconds(stamp):
     return when.replace(tzinfo=datetime.timezone.utc).timestamp()
 
 
-def lasting(question, told):
-    """An answer without what changes by itself: a restart or a reboot is no drift.
+def lasting(question, reply):
+    """An answer without what changes by itself: a restart or a reboot does not count as drift.
 
-    Of a unit's times it keeps what the engine makes of them: whether a file it reads is newer than
-    its last start. The size of a folder says nothing of what is in it.
+    Of a unit's times it keeps what the engine derives from them: whether a file it reads is newer than
+    its last start. The size of a folder is ignored: it does not show what is in it.
     """
-    status, out, err = told
+    status, out, err = reply
     if question["kind"] == "path" and out and out[0].startswith(("directory|", "other|")):
         return status, [out[0].rpartition("|")[0]], err
     if question["kind"] != "unit":
-        return told
+        return reply
     lines, newest, changed = [], [], 0.0
     for line in out:
         if line.startswith("StateChangeTimestamp="):
@@ -89,7 +89,7 @@ def lasting(question, told):
 
 
 def ask(questions):
-    """(digest of all answers as the engine takes it, digest of what lasts of each)."""
+    """(digest of all answers as the engine computes it, digest of the lasting part of each)."""
     QUESTIONS[:] = questions
     answers = [answer(question) for question in QUESTIONS]
     each = [sha256(json.dumps(lasting(*pair))) for pair in zip(QUESTIONS, answers)]
@@ -97,13 +97,13 @@ def ask(questions):
 
 
 def asked_digest(text):
-    """What is asked and how it is answered: another program may keep other things of an answer."""
+    """Digest of the questions and this program: another program may keep other parts of an answer."""
     with open(__file__) as handle:
         return sha256(text + handle.read())
 
 
 def by_role(about, differs):
-    """Operations one of whose answers differs, counted for each role that asks anything."""
+    """Operations with at least one different answer, counted for each role with questions."""
     askers = [name.partition(" | ") for name in about.get("askers", [])]
     found = {role: set() for role, _, operation in askers if operation}
     for (role, _, operation), other in zip(askers, differs):
@@ -124,7 +124,7 @@ def loaded(text):
 
 
 def is_about(about):
-    """Whether it is what `rackwright drift install` writes: questions, and the operations behind them."""
+    """Whether it was written by `rackwright drift install`: questions, and the operations behind them."""
     if not isinstance(about, dict):
         return False
     asked, askers = about.get("questions"), about.get("askers", [])
@@ -135,18 +135,18 @@ def is_about(about):
 
 
 def is_expected(kept):
-    """Whether it is what `adopt` writes."""
+    """Whether it was written by `adopt`."""
     if not isinstance(kept, dict) or not isinstance(kept.get("answers"), list):
         return False
     return all(isinstance(one, str) for one in (kept.get("digest"), kept.get("asked"), *kept["answers"]))
 
 
 def check():
-    """What is known of this node now."""
+    """The current state of this node."""
     try:
         text, kept = read("questions.json"), read("expected.json")
     except (OSError, ValueError):
-        return unknown("nothing says yet what is expected of this node")
+        return unknown("this node has no expected answers yet")
     about, expected = loaded(text), loaded(kept)
     if not is_about(about) or not is_expected(expected):
         return unknown("questions.json or expected.json in %s is damaged: apply to this node" % FOLDER)
@@ -159,7 +159,7 @@ def check():
     changed = [label(one) for one, then, now in zip(asked, expected["answers"], each) if then != now]
     return {
         "state": "drifted" if changed else "in sync",
-        "changed": changed[:TOLD],
+        "changed": changed[:LISTED_MAX],
         "count": len(changed),
         "operations": by_role(about, [then != now for then, now in zip(expected["answers"], each)]),
         "expected": expected["digest"],
@@ -221,11 +221,11 @@ def metrics():
         text += "# HELP %s Operations that would change something, by role.\n# TYPE %s gauge\n" % (name, name)
         for role, count in roles:
             text += '%s%s,role="%s"} %d\n' % (name, where[:-1], quoted(role), count)
-    for name, told, value in values:
+    for name, about, value in values:
         if value is not None:
             shown = "%d" % value if isinstance(value, int) else "%.3f" % value
             name = "rackwright_drift_" + name
-            text += "# HELP %s %s\n# TYPE %s gauge\n%s%s %s\n" % (name, told, name, name, where, shown)
+            text += "# HELP %s %s\n# TYPE %s gauge\n%s%s %s\n" % (name, about, name, name, where, shown)
     replace(METRICS, text, 0o644)
     print(found["state"] + "".join("\n" + one for one in found["changed"]))
 
@@ -234,14 +234,14 @@ def main():
     signal.alarm(SECONDS)
     os.nice(10)
     os.umask(0o077)
-    try:  # only root can open this file, so nobody else can hold its lock
+    try:  # only root can open this file, so only root can hold its lock
         lock = os.open(os.path.join(FOLDER, "questions.json"), os.O_RDONLY)
         fcntl.flock(lock, fcntl.LOCK_EX | (0 if len(sys.argv) > 1 else fcntl.LOCK_NB))
     except BlockingIOError:
         print(json.dumps(unknown("another check of this node is running")))
         return
     except FileNotFoundError:
-        pass  # check() says what that means
+        pass  # check() reports what that means
     if sys.argv[1:2] == ["--adopt"]:
         adopt(sys.argv[2])
     elif sys.argv[1:] == ["--metrics"]:

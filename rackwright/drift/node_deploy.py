@@ -28,7 +28,7 @@ from rackwright.textfiles import TEXTFILES
 
 @deploy("drift")
 def install() -> None:
-    """The check as declared; what another mode left is removed."""
+    """Install the declared check; remove what another mode left."""
     site = site_of()
     declared = read_declaration(site.cluster.path)
     if declared is None:
@@ -47,12 +47,12 @@ def install() -> None:
         install_checker(site, declared)
     elif site.node.primary and not _checker_from_here(site):
         uninstall_checker(site.cluster.name, declared.textfiles)
-    _baseline(site)  # last: it fails on a node that has drifted meanwhile
+    _baseline(site)  # last: it fails on a node that has drifted in the meantime
 
 
 @deploy("drift")
 def uninstall() -> None:
-    """Nothing of a drift check is left on the node."""
+    """Remove everything of a drift check from the node."""
     site = site_of()
     declared = read_declaration(site.cluster.path)
     textfiles = declared.textfiles if declared is not None else TEXTFILES
@@ -75,7 +75,7 @@ def _checker_from_here(site: Site) -> bool:
 
 
 def _baseline(site: Site) -> None:
-    """Questions, and the expected answers: those the node gave when the engine found it in sync."""
+    """Questions, and the expected answers: those that the node gave when the engine found it in sync."""
     known = kept_of(site.cluster, site.node.name)
     if known is None:
         return  # never seen in sync: the program reports that nothing is expected yet
@@ -84,11 +84,11 @@ def _baseline(site: Site) -> None:
         path=paths.QUESTIONS,
         content=known.questions,
         mode="600",
-        sensitive=True,  # shown as a digest: its diff is of no use
+        sensitive=True,  # shown as a digest: its diff would be useless
     )
     asked = hashlib.sha256((known.questions + program()).encode()).hexdigest()
     settings.setting(
-        name="Keep today's answers as the expected ones",
+        name="Store the current answers as the expected ones",
         target="digest of the expected answers",
         read=f"""sed -n 's/^{{"digest": "\\([0-9a-f]*\\)", "asked": "{asked}", .*/\\1/p' {paths.EXPECTED}""",
         want=known.digest,
@@ -97,12 +97,12 @@ def _baseline(site: Site) -> None:
 
 
 def _allow_ssh(site: Site) -> None:
-    """A user whose one key may run the check and nothing else."""
+    """A user whose only key may run the check and nothing else."""
     key = texts.public_key(site.secret(paths.KEY_SECRET))
     check_user()
     files.directory(name="Make the folder of its key", path=f"{paths.HOME}/.ssh")
     files.file(
-        name="Write what its key may run",
+        name="Restrict its key to the check",
         path=paths.AUTHORIZED_KEYS,
         content=texts.authorized_keys(site.cluster, key),
     )

@@ -1,6 +1,6 @@
-"""Notifications of changes of state, through apprise: webhook, e-mail, Slack and others.
+"""Notifications of state changes, through apprise: webhook, e-mail, Slack and others.
 
-Its URLs hold credentials. They are read from a file or stdin, are kept in the secrets store and in one
+Its URLs contain credentials. They are read from a file or stdin, are kept in the secrets store and in one
 file that only root and the checking user can read, and appear in no command line, unit file or log.
 """
 
@@ -23,7 +23,7 @@ _OPEN = re.compile(r"(json|jsons|xml|xmls|form|forms)://[A-Za-z0-9.\[\]:-]+(/[A-
 
 
 def read_urls(given: Sequence[str]) -> list[str]:
-    """The URLs of `--notify`: `@FILE` and `-` (stdin) hold one a line; a bare one must have no credential."""
+    """The URLs of `--notify`: `@FILE` and `-` (stdin) hold one per line; a bare URL must not contain credentials."""
     urls: list[str] = []
     for one in given:
         if one == "-":
@@ -34,14 +34,14 @@ def read_urls(given: Sequence[str]) -> list[str]:
             urls.append(one)
         else:
             raise RackwrightError(
-                "A --notify URL may hold a credential, and every user of this machine can read command lines.",
+                "A --notify URL may contain credentials, and every user of this machine can read command lines.",
                 hint="write the URLs to a file of mode 0600 and pass --notify @FILE, or --notify - for stdin",
             )
     for place, url in enumerate(urls, 1):
         if not _is_valid(url):
             raise RackwrightError(
                 f"apprise does not understand notification URL {place} ({_kind(url)}).",
-                hint="see https://appriseit.com for the form each service has",
+                hint="see https://appriseit.com for the URL format of each service",
             )
     return urls
 
@@ -49,10 +49,10 @@ def read_urls(given: Sequence[str]) -> list[str]:
 def _from_file(path: Path) -> list[str]:
     try:
         if path.stat().st_mode & 0o077:
-            raise RackwrightError(f"{path} can be read by other users.", hint=f"chmod 600 {path}")
+            raise RackwrightError(f"Other users can read {path}.", hint=f"chmod 600 {path}")
         return path.read_text().split()
     except OSError as error:
-        raise RackwrightError(f"{path} cannot be read: {error.strerror}.") from error
+        raise RackwrightError(f"Cannot read {path}: {error.strerror}.") from error
 
 
 def _kind(url: str) -> str:
@@ -80,7 +80,7 @@ def message(cluster: str, changes: Iterable[Change], history: Mapping[str, Known
 
 
 def send(urls: Iterable[str], title: str, body: str) -> list[str]:
-    """Notify all; returns those that failed, by position and scheme alone."""
+    """Notify all; returns those that failed, by position and scheme only."""
     failed = []
     for place, url in enumerate(urls, 1):
         if not _sent(url, title, body):
@@ -89,7 +89,7 @@ def send(urls: Iterable[str], title: str, body: str) -> list[str]:
 
 
 def _sent(url: str, title: str, body: str) -> bool:
-    import apprise  # slow to load, and most rounds have nothing to send
+    import apprise  # slow to load, and most checks have nothing to send
 
     logging.getLogger("apprise").disabled = True  # it would log URLs
     target = apprise.Apprise()

@@ -26,11 +26,11 @@ def check_user() -> None:
 
 
 def textfile_link(declared: Declaration, name: str, state: str) -> None:
-    """node_exporter finds the metrics through a link, so that its folder need not be ours to write."""
+    """node_exporter finds the metrics through a link, so that we need no write access to its folder."""
     folder = quote(declared.textfiles)
-    # Its owner may be the exporter's user, who could put a link to a folder owned by root in its place.
+    # The exporter's user may own it, and could replace it with a link to a folder owned by root.
     foreign = f'[ -L {folder} ] && [ "$(stat -c %u "$(dirname {folder})")" != 0 ]'
-    refusal = quote(f"{declared.textfiles} is a link that a user other than root has made; remove it")
+    refusal = quote(f"{declared.textfiles} is a link created by a user other than root; remove it")
     settings.setting(
         name="Make node_exporter's textfile folder",
         target=declared.textfiles,
@@ -39,10 +39,10 @@ def textfile_link(declared: Declaration, name: str, state: str) -> None:
         write=f"if {foreign}; then echo {refusal} >&2; exit 1; fi; mkdir -p {folder} && printf %s {folder} >{paths.MADE_TEXTFILES}",
     )
     metrics = quote(f"{state}/{name}")
-    # Before the first check node_exporter would call a link that leads nowhere a broken file. `set -C` follows no link: the
-    # state folder of a checker is the checking user's.
+    # Until the first check, node_exporter would report a dangling link as a broken file. `set -C` follows no link: the
+    # state folder of a checker belongs to the checking user.
     settings.setting(
-        name="Begin with a file of no metrics",
+        name="Create an empty metrics file",
         target="the check's metrics",
         read=f"test -e {metrics} && echo there",
         want="there",
@@ -52,7 +52,7 @@ def textfile_link(declared: Declaration, name: str, state: str) -> None:
 
 
 def remove_units(unit: str) -> None:
-    """A service and its timer, and what systemd remembers of them."""
+    """A service and its timer, and systemd's state of them."""
     units.unit(
         name=f"Stop {unit}.timer",
         unit=f"{unit}.timer",
@@ -74,9 +74,9 @@ def remove_units(unit: str) -> None:
 
 
 def remove_made_textfile_folder() -> None:
-    """The textfile folder, if we made it and nothing else is in it."""
+    """The textfile folder, if we created it and nothing else is in it."""
     settings.setting(
-        name="Remove the textfile folder that was made for it",
+        name="Remove the textfile folder that was created for it",
         target="node_exporter's textfile folder",
         read=f"test -e {paths.MADE_TEXTFILES} && echo made || echo 'not ours'",
         want="not ours",
@@ -86,7 +86,7 @@ def remove_made_textfile_folder() -> None:
 
 
 def remove_folders(cluster: str) -> None:
-    """FOLDER and HOME, unless this machine checks the nodes of another cluster too."""
+    """FOLDER and HOME, unless this machine also checks the nodes of another cluster."""
     settings.setting(
         name="Remove the folders of the drift check",
         target=paths.FOLDER,
@@ -97,7 +97,7 @@ def remove_folders(cluster: str) -> None:
 
 
 def remove_user(cluster: str) -> None:
-    """The unprivileged user, unless this machine checks the nodes of another cluster too."""
+    """The unprivileged user, unless this machine also checks the nodes of another cluster."""
     settings.setting(
         name="Remove the checking user",
         target=f"user {paths.USER}",

@@ -1,6 +1,6 @@
 """Paths, names and secrets of an installed drift check, on each node and on the checker.
 
-The checker is the machine that checks all nodes in push mode: the head, or the one rackwright runs on.
+The checker is the machine that checks all nodes in push mode: the head, or the one that runs rackwright.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from rackwright.secrets.names import DRIFT_NOTIFY_URLS, DRIFT_SSH_KEY
 
 USER = "rackwright-drift"
-"""The unprivileged user, on the checker and on nodes; may do nothing but run the check."""
+"""The unprivileged user, on the checker and on nodes; may only run the check."""
 HOME = "/var/lib/rackwright-drift"
 """Owned by root, so that the user cannot give itself another key."""
 AUTHORIZED_KEYS = f"{HOME}/.ssh/authorized_keys"
@@ -16,18 +16,18 @@ FOLDER = "/etc/rackwright-drift"
 QUESTIONS = f"{FOLDER}/questions.json"
 EXPECTED = f"{FOLDER}/expected.json"
 PROGRAM = "/usr/local/sbin/rackwright-drift"
-"""Answers only the questions in FOLDER. Its own folder exists everywhere and is in sudo's path."""
+"""Answers only the questions in FOLDER. Its folder exists everywhere and is in sudo's path."""
 SUDOERS = "/etc/sudoers.d/95-rackwright-drift"
 UNITS = "/etc/systemd/system"
 NODE_UNIT = "rackwright-drift"
 """Pull mode: each node checks itself."""
 NODE_METRICS = "rackwright_drift.prom"
 WORD = "check"
-"""The one command that the user's key may run on a node."""
+"""The only command that the user's key may run on a node."""
 INSTALLED_FROM_HERE = "placed-from-here"
-"""In the checker's folder after `--on here`, so that the engine does not take it for the head's."""
+"""Marker in the checker's folder after `--on here`, so that the engine does not take it for the head's."""
 MADE_TEXTFILES = f"{HOME}/made-textfile-folder"
-"""Holds the name of the textfile folder if we made it, for uninstall."""
+"""Contains the name of the textfile folder if we created it, for uninstall."""
 KEY_SECRET = DRIFT_SSH_KEY
 NOTIFY_SECRET = DRIFT_NOTIFY_URLS
 
@@ -38,12 +38,12 @@ def check_unit(cluster: str) -> str:
 
 
 def check_folder(cluster: str) -> str:
-    """What the checker reads: nodes, expected digests, its key. Written by root."""
+    """The checker's input: nodes, expected digests, its key. Written by root."""
     return f"{FOLDER}/{cluster}"
 
 
 def state_of(cluster: str) -> str:
-    """What the checker writes: the state of each node and since when, and the metrics."""
+    """The checker's output: the state of each node and since when, and the metrics."""
     return f"{HOME}/{cluster}"
 
 

@@ -1,4 +1,4 @@
-"""Repair of drift, for roles that allow it (`drift: repair`), and never by a disruptive operation."""
+"""Repairs drift of roles that allow it (`drift: repair`), and never with a disruptive operation."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Repaired:
     done: dict[str, int] = field(default_factory=dict)
     """Operations that changed something."""
     left: dict[str, str] = field(default_factory=dict)
-    """Drift of roles that allow repair and that was not repaired, and why."""
+    """Drift of roles that allow repair that was not repaired, and why."""
 
 
 def refuse_read_only(cluster: Cluster) -> None:
-    """RackwrightError if the cluster is reached as the unprivileged user of the drift check."""
+    """RackwrightError if the cluster is accessed as the unprivileged user of the drift check."""
     if cluster.ssh.user == paths.USER:
         raise RackwrightError(
             f"{paths.USER} may only check nodes for drift; it cannot repair anything.",
@@ -46,7 +46,7 @@ def repairable(node: Node, plan: NodePlan) -> tuple[frozenset[str], str | None]:
 
 
 def repair(cluster: Cluster, found: PlanResult, watch: Watcher | None = None) -> Repaired:
-    """Repair what a drift check found, where roles allow it; nodes with the same roles together."""
+    """Repair what a drift check found, for roles that allow it; nodes with the same roles together."""
     refuse_read_only(cluster)
     result = Repaired()
     groups: dict[frozenset[str], list[str]] = {}
@@ -65,7 +65,7 @@ def _repair(
     cluster: Cluster, roles: frozenset[str], names: Iterable[str], result: Repaired, watch: Watcher | None
 ) -> None:
     def agree(plan: PlanResult) -> bool:
-        # The nodes may have changed since they were checked: a wave with a disruptive operation is left.
+        # The nodes may have changed since they were checked: a wave with a disruptive operation is skipped.
         return not any(operation.disruptive for node in plan.nodes.values() for operation in node.operations)
 
     applied = apply(cluster, limit=fold(names), roles=roles, agree=agree, watch=watch)

@@ -18,7 +18,7 @@ from rackwright.result_store import LatestResult
 SCHEMA_VERSION = 1
 STATES = ("in sync", "drifted", "unreachable", "unknown")
 LATEST = LatestResult("drift")
-"""Of the whole cluster, checked by hand."""
+"""Check of the whole cluster, run by hand."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class LastInSync:
         return cls(times)
 
     def updated(self, plan: PlanResult, now: float) -> LastInSync:
-        """With every node that is in sync now, and without times that a wrong clock left in the future."""
+        """Updated with every node that is in sync now; times in the future, from a wrong clock, are dropped."""
         past = {name: at for name, at in self.times.items() if at <= now}
         return LastInSync({**past, **dict.fromkeys(in_sync(plan), now)})
 
@@ -47,7 +47,7 @@ class LastInSync:
 
 
 def remember(plan: PlanResult, now: float) -> str | None:
-    """Keep the state of each node for `rackwright metrics` and for what shows the cluster; why not, or None."""
+    """Store the state of each node for `rackwright metrics` and `map`; the reason if that fails, or None."""
     states = {name: state(plan, name) for name in plan.nodes}
     counts = Counter(states.values())
     return LATEST.put(

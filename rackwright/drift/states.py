@@ -1,4 +1,4 @@
-"""The state of each node, since when, and which changes of state are still to be reported."""
+"""The state of each node, since when, and which state changes have not been reported yet."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from enum import StrEnum
 from pathlib import Path
 
 from rackwright.boundary import printable, read_json
+
+_OLD_KEY = "told"
+"""Name of `reported` in files written until 0.1."""
 
 _DETAIL_MAX = 1000
 
@@ -35,7 +38,7 @@ class Found:
     """Operations with such answers, by role; empty if unknown."""
 
     def __post_init__(self) -> None:
-        """What a node said becomes printable: it goes into mails and chats."""
+        """A node's answer is made printable: it goes into mails and chats."""
         object.__setattr__(self, "detail", tuple(printable(one, _DETAIL_MAX) for one in self.detail))
 
 
@@ -107,7 +110,7 @@ def parsed_history(text: str) -> History:
 
 
 def _known(state: str, since: float, last_in_sync: float | None, **last: str) -> Known:
-    reported = last["told"] if "told" in last else last["reported"]  # `told`: written until 0.1
+    reported = last[_OLD_KEY] if _OLD_KEY in last else last["reported"]
     return Known(State(state), since, last_in_sync, State(reported))
 
 

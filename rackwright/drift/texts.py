@@ -32,7 +32,7 @@ def authorized_keys(cluster: Cluster, key: str) -> str:
 
 
 def sudoers() -> str:
-    """The one program that the user may run as root on a node."""
+    """The only program that the user may run as root on a node."""
     return render("drift/sudoers.j2", user=paths.USER, program=paths.PROGRAM)
 
 

@@ -1,1 +1,1 @@
-"""Faults made in a lab rack on purpose, each to see that its alert fires, reaches a person, and resolves after healing."""
+"""Deliberate faults in a lab rack: each must fire its alert, notify the operator, and resolve after healing."""

@@ -1,4 +1,4 @@
-"""Which node a drill breaks."""
+"""Chooses the node that a drill breaks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All drills: for each alert that a lab rack can have for real, the fault that makes it fire."""
+"""All drills: for each alert that can really occur in a lab rack, the fault that fires it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drills of GPU alerts. The lab's GPUs are simulated, and so are the figures of these faults: what is proven is the way
+"""Drills of GPU alerts. The lab's GPUs and the values of these faults are simulated: what is proven is the path
 from a field of dcgm-exporter to a person, and not the field."""
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ _FAULTS = (
     _lab("GpuEccUncorrected", "an uncorrectable ECC error", "gpu:ecc"),
 )
 _XIDS = (
-    _field("GpuXidApplication", "Xid 13, a program's own fault", "1 DEV_XID_ERRORS 13"),
+    _field("GpuXidApplication", "Xid 13, an application fault", "1 DEV_XID_ERRORS 13"),
     _field("GpuRecoveryActionChanged", "Xid 154, the driver asks for a recovery", "2 DEV_XID_ERRORS 154"),
-    _field("GpuXidUnknown", "Xid 999, which no catalogue has", "3 DEV_XID_ERRORS 999"),
+    _field("GpuXidUnknown", "Xid 999, which is not in the catalogue", "3 DEV_XID_ERRORS 999"),
 )
 _MEMORY = (
-    _field("GpuRowRemapFailed", "a row that cannot be remapped", "4 DEV_ROW_REMAP_FAILURE 1"),
-    _field("GpuRowRemapPending", "a row that waits for a reset", "5 DEV_ROW_REMAP_PENDING 1"),
+    _field("GpuRowRemapFailed", "a failed row remapping", "4 DEV_ROW_REMAP_FAILURE 1"),
+    _field("GpuRowRemapPending", "a row remapping that waits for a reset", "5 DEV_ROW_REMAP_PENDING 1"),
     _field("GpuRowsRemappedMany", "513 remapped rows", "1 DEV_UNCORRECTABLE_REMAPPED_ROWS 513"),
-    _field("GpuMemoryLeftOver", "40 GB are taken without a job", "2 DEV_FB_USED 40960"),
+    _field("GpuMemoryLeftOver", "40 GB in use without a job", "2 DEV_FB_USED 40960"),
 )
 _CLOCKS = (
     _field("GpuHot", "a GPU at its slowdown temperature", f"1 DEV_GPU_TEMP {_GPU_HOT}"),
@@ -56,17 +56,17 @@ _CLOCKS = (
     _field("GpuMemoryHot", "HBM above 95 C", f"2 DEV_MEMORY_TEMP {_HBM_HOT}"),
     _field(
         "GpuThrottledByHeat",
-        "clocks lowered by heat a quarter of the time",
+        "thermal slowdown a quarter of the time",
         "3 DEV_THERMAL_VIOLATION +250000000",
     ),
     _field(
         "GpuThrottledByPower",
-        "clocks lowered by the power limit half of the time",
+        "power capping half of the time",
         "4 DEV_POWER_VIOLATION +500000000",
     ),
     _field(
         "GpuThrottledByBoard",
-        "clocks lowered by the board a tenth of the time",
+        "board slowdown a tenth of the time",
         "5 DEV_BOARD_LIMIT_VIOLATION +100000000",
     ),
 )

@@ -1,4 +1,4 @@
-"""What a drill is, and what came of it."""
+"""A drill and its result."""
 
 from __future__ import annotations
 

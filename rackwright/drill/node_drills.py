@@ -120,22 +120,22 @@ _UNITS = (
 _FILESYSTEMS = (
     _filesystem(
         "FilesystemFull",
-        "a filesystem of which 2 % are free",
+        "a filesystem with 2 % free space",
         "size=10m",
         "head -c 10276044 /dev/zero > full",
     ),
     _filesystem(
         "FilesystemAlmostFull",
-        "a filesystem of which 8 % are free",
+        "a filesystem with 8 % free space",
         "size=10m",
         "head -c 9646899 /dev/zero > full",
     ),
     _filesystem(
-        "InodesLow", "a filesystem with no inode left", "size=10m,nr_inodes=100", "touch $(seq 99) || :"
+        "InodesLow", "a filesystem without free inodes", "size=10m,nr_inodes=100", "touch $(seq 99) || :"
     ),
     _filesystem(
         "FilesystemFillingUp",
-        "70 % of a filesystem are written within seconds",
+        "70 % of a filesystem is written within seconds",
         "size=10m",
         "sleep 8 && head -c 7340032 /dev/zero > growing",
         f"{_MOUNT}-growing",
@@ -161,7 +161,7 @@ _NETWORK = (
     ),
     Drill(
         "NetworkErrors",
-        "packets into a tunnel that leads nowhere",
+        "packets into a tunnel to nowhere",
         other_worker,
         _damaged_packets(),
         labels={"device": _TUNNEL},
@@ -169,7 +169,7 @@ _NETWORK = (
     Drill("NetworkPathLossy", "pings are dropped", other_worker, _deaf_to_pings()),
     Drill(
         "ConntrackNearlyFull",
-        "85 % of the connection table are taken",
+        "85 % of the connection table is in use",
         other_worker,
         _python(_CONNECTIONS),
     ),
@@ -180,7 +180,7 @@ _NETWORK = (
 _WHOLE = (
     Drill(
         "ProcessesBlocked",
-        "25 processes wait in the kernel",
+        "25 processes are blocked in the kernel",
         other_worker,
         _python(_BLOCKED, before=f"mkfifo {_RUN}/pipe"),
     ),

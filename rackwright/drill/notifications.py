@@ -1,4 +1,4 @@
-"""What the webhook on the head was sent."""
+"""Notifications received by the webhook on the head."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Notifications:
                 return
             time.sleep(0.2)
         raise RackwrightError(
-            f"The webhook on {self._node} does not listen on port {self._port} after 20 s.",
+            f"The webhook on {self._node} is not listening on port {self._port} after 20 s.",
             hint=f"rackwright lab exec {self._node} journalctl -u {_UNIT}",
         )
 

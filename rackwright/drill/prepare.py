@@ -1,4 +1,4 @@
-"""Whether a cluster can be drilled, and what is left out."""
+"""Whether drills can run on a cluster, and which are skipped."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ def webhook_of(cluster: Cluster) -> tuple[Node, int]:
         raise RackwrightError(f"{cluster.path} runs no Prometheus.", hint="add the role prometheus")
     if not collects.shortened:
         raise RackwrightError(
-            f"Each alert of {cluster.path} waits as long as on a site: all drills together would take hours.",
-            hint="e.g. `prometheus: {interval_seconds: 3, hold_factor: 0.02}`, as inventory/drill.yaml has it",
+            f"{cluster.path} uses production alert delays: all drills together would take hours.",
+            hint="e.g. `prometheus: {interval_seconds: 3, hold_factor: 0.02}`, as in inventory/drill.yaml",
         )
     for node in cluster.nodes:
         routes = node.offers(RoutesAlerts)
         if routes is not None and routes.drill_port is not None:
             return node, routes.drill_port
     raise RackwrightError(
-        f"{cluster.path} has no Alertmanager that a drill can listen to.",
-        hint="e.g. `alertmanager: {drill_port: 9099}`, as inventory/drill.yaml has it",
+        f"{cluster.path} has no Alertmanager with a webhook for drills.",
+        hint="e.g. `alertmanager: {drill_port: 9099}`, as in inventory/drill.yaml",
     )
 
 

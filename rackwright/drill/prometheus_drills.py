@@ -81,7 +81,7 @@ def _unreachable_receiver() -> Shell:
 _OF_NODES = (
     Drill(
         "TextfileBroken",
-        "a file of metrics that is none",
+        "an invalid metrics file",
         worker,
         Shell(f"echo 'no metric at all {{' > {_TEXTFILE}", f"rm -f {_TEXTFILE}"),
     ),
@@ -94,7 +94,7 @@ _OF_NODES = (
     ),
     Drill(
         "ExporterDown",
-        "the exporter of MariaDB is stopped",
+        "the MariaDB exporter is stopped",
         head,
         Shell("systemctl stop prometheus-mysqld-exporter", "systemctl start prometheus-mysqld-exporter"),
         labels={"job": "mariadb"},
@@ -102,7 +102,7 @@ _OF_NODES = (
     ),
     Drill(
         "ProbeExporterDown",
-        "the exporter of probes is stopped",
+        "the probe exporter is stopped",
         head,
         Shell("systemctl stop prometheus-blackbox-exporter", "systemctl start prometheus-blackbox-exporter"),
         labels={"job": "blackbox"},
@@ -115,7 +115,7 @@ _OF_NODES = (
 _OF_PROMETHEUS = (
     Drill(
         "PrometheusConfigNotLoaded",
-        "settings of Prometheus that are no YAML",
+        "a Prometheus configuration that is not valid YAML",
         head,
         _broken(_PROMETHEUS),
         alone=True,
@@ -124,7 +124,7 @@ _OF_PROMETHEUS = (
     Drill("PrometheusStorageFailing", "a damaged block", head, _damaged_block(), lane="storage"),
     Drill(
         "PrometheusRulesLate",
-        "Prometheus stands still three times",
+        "Prometheus freezes three times",
         head,
         Shell(
             f"for time in 1 2 3; do systemctl kill -s STOP {_PROMETHEUS}; sleep 8; "
@@ -137,21 +137,21 @@ _OF_PROMETHEUS = (
 _OF_ALERTMANAGER = (
     Drill(
         "AlertmanagerConfigNotLoaded",
-        "settings of Alertmanager that are no YAML",
+        "an Alertmanager configuration that is not valid YAML",
         head,
         _broken(_ALERTMANAGER),
         lane="alertmanager",
     ),
     Drill(
         "AlertmanagerNotificationsFailing",
-        "nothing listens at a receiver",
+        "a receiver does not listen",
         head,
         _unreachable_receiver(),
         lane="alertmanager",
     ),
     Drill(
         "PrometheusCannotNotify",
-        "Alertmanager is away for half a minute",
+        "Alertmanager is down for half a minute",
         head,
         _outage(),
         alone=True,

@@ -1,4 +1,4 @@
-"""A webhook of Alertmanager's that writes down what it is sent. Runs on a node as root, Python 3.9 or newer.
+"""An Alertmanager webhook that records what it receives. Runs on a node as root, Python 3.9 or newer.
 
 Arguments: a port on 127.0.0.1, and the file that each alert of each notification is added to, a line of JSON each:
 {"status": "firing" or "resolved", "labels": {...}}.
@@ -19,7 +19,7 @@ def lines_of(body: bytes) -> list[str]:
     """A line for each alert of a notification; ValueError where it is none (Alertmanager's webhook format, version 4)."""
     found = json.loads(body)
     if not isinstance(found, dict) or not isinstance(found.get("alerts"), list):
-        raise ValueError("no notification of Alertmanager")  # noqa: TRY004 - the document is wrong
+        raise ValueError("not a notification from Alertmanager")  # noqa: TRY004 - the document is wrong
     return [
         json.dumps({"status": alert["status"], "labels": alert["labels"]}, sort_keys=True)
         for alert in found["alerts"]

@@ -1,4 +1,4 @@
-"""Makes faults, sees their alerts arrive at the webhook, heals, and sees them resolve."""
+"""Creates faults, waits for their alerts at the webhook, heals, and waits for the alerts to resolve."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rackwright.model.cluster import Cluster, Node
 
 _POLL_SECONDS = 1.0
 _SHELL_SECONDS = 120.0
-Told = Callable[[DrillResult], None]
+Report = Callable[[DrillResult], None]
 
 
 def run_drills(
@@ -25,9 +25,9 @@ def run_drills(
     notifications: Notifications,
     drills: Sequence[Drill],
     limit_seconds: float,
-    told: Told,
+    report: Report,
 ) -> tuple[DrillResult, ...]:
-    """Each drill's result, in the order of the drills; `told` hears of each as it ends.
+    """Each drill's result, in the order of the drills; `report` is called as each one ends.
 
     Lanes run side by side, then what needs the rack for itself. limit_seconds: how long an alert may take to fire,
     and again to resolve. What is broken when an error or Ctrl-C comes is healed, and nothing further is broken.
@@ -40,7 +40,7 @@ def run_drills(
             if stop.is_set():
                 return
             found[number] = result = _drill(cluster, rack, notifications, drills[number], limit_seconds)
-            told(result)
+            report(result)
 
     lanes: dict[str, list[int]] = {}
     for number, drill in enumerate(drills):
@@ -64,7 +64,7 @@ def _drill(
     nodes = _broken(cluster, drill)
     if not nodes:
         return DrillResult(
-            drill.alert, drill.fault, None, Outcome.SKIPPED, detail="no node of the rack can have it"
+            drill.alert, drill.fault, None, Outcome.SKIPPED, detail="no node of the rack supports this fault"
         )
     labels = {**drill.labels, **({"node": nodes[0].name} if drill.names_node else {})}
     try:
@@ -72,7 +72,7 @@ def _drill(
             return _result(drill, nodes[0], Outcome.SKIPPED, detail=why)
         # An earlier fault may have set it off too, and an alert that fires already is not sent again.
         if _wait(lambda: not notifications.firing(drill.alert, labels), time.monotonic(), limit) is None:
-            return _result(drill, nodes[0], Outcome.ERROR, detail="it fires without the fault")
+            return _result(drill, nodes[0], Outcome.ERROR, detail="the alert already fires without the fault")
         return _watched(rack, notifications, drill, nodes, labels, limit)
     except (LabError, RackwrightError) as error:
         return _result(drill, nodes[0], Outcome.ERROR, detail=str(error))

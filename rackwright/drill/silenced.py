@@ -1,4 +1,4 @@
-"""Silences keep alerts from the webhook: an apply or a reboot that has just ended leaves one for a few minutes."""
+"""Silences keep alerts from the webhook: a recent apply or reboot leaves one for a few minutes."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _ASIDE = ".rackwright-drill"
 _NO_SCHEDULER = "s/^SchedulerParameters=/&defer,sched_interval=-1,bf_interval=-1,/"
 _FILL = f"{_SUBMIT} -N 2 --exclusive --wrap 'sleep 900'"
 _UNTIL_BACKFILL = "for try in $(seq 80); do sdiag | grep -q 'Last cycle when:.*(' && break; sleep 1; done"
-"""slurmctld says so once there has been a cycle since it started."""
+"""slurmctld prints this once it has run a cycle since its start."""
 
 
 def _settings(edit: str, *, before: str = "true", after: str = "true") -> Shell:
@@ -79,7 +79,7 @@ _SERVICES = (
     ),
     Drill(
         "SlurmMetricsStale",
-        "the collector of Slurm's figures is stopped",
+        "the collector of Slurm metrics is stopped",
         head,
         Shell(f"systemctl stop {_COLLECTOR}", f"systemctl start {_COLLECTOR}"),
         names_node=False,
@@ -87,7 +87,7 @@ _SERVICES = (
     ),
     Drill(
         "SlurmSourceFailed",
-        "the exporter may not run sdiag",
+        "the exporter cannot run sdiag",
         head,
         Shell("chmod 750 /usr/bin/sdiag", "chmod 755 /usr/bin/sdiag"),
         {"source": "scheduler"},
@@ -112,7 +112,7 @@ _DATABASE = (
     ),
     Drill(
         "MariadbConnectionsNearlyFull",
-        "nine of ten connections are taken",
+        "nine of ten connections are in use",
         head,
         Shell(
             "mariadb -e 'SET GLOBAL max_connections = 10' && for number in 1 2 3 4 5 6 7; do systemd-run --quiet --collect "
@@ -141,7 +141,7 @@ _NODES = (
 _JOBS = (
     Drill(
         "SlurmQueueStuck",
-        "both schedulers are switched off",
+        "both schedulers are disabled",
         head,
         _settings(_NO_SCHEDULER, after=f"{_SUBMIT} --wrap true"),
         names_node=False,
@@ -149,7 +149,7 @@ _JOBS = (
     ),
     Drill(
         "SlurmBackfillStopped",
-        "both schedulers are switched off while jobs wait",
+        "both schedulers are disabled while jobs wait",
         head,
         _settings(_NO_SCHEDULER, before=f"{_FILL}; {_FILL}; {_UNTIL_BACKFILL}"),
         names_node=False,
@@ -157,7 +157,7 @@ _JOBS = (
     ),
     Drill(
         "SlurmGpusBelowDeclaration",
-        "slurm.conf has one GPU of each node",
+        "slurm.conf declares one GPU per node",
         head,
         _settings("s/\\(Gres=gpu:[^:]*\\):[0-9]*/\\1:1/"),
         names_node=False,
@@ -166,7 +166,7 @@ _JOBS = (
     _job("JobGpusIdle", "a job that sleeps on a GPU"),
     _job(
         "JobStalled",
-        "a job on a GPU that is busy and draws no power",
+        "a job on a GPU that is busy but draws no power",
         fields("0 DEV_GPU_UTIL 100", of="job"),
     ),
 )

@@ -39,14 +39,14 @@ _KEEP_TRYING = f"for try in 1 2 3 4 5 6 7 8; do {_BACK_UP} && break; sleep 5; do
 UPKEEP_DRILLS: tuple[Drill, ...] = (
     Drill(
         "NodeDrifted",
-        "a file that rackwright wrote has another mode",
+        "a file written by rackwright has another mode",
         other_worker,
         Shell(f"chmod 600 {_DECLARED}; {_CHECK}", f"chmod 644 {_DECLARED}; {_CHECK}"),
         needs=_CHECKED,
     ),
     Drill(
         "DriftUnknown",
-        "the expected answers are gone",
+        "the expected answers are missing",
         other_worker,
         Shell(f"mv {EXPECTED} {_KEPT}; {_CHECK}", f"[ ! -e {_KEPT} ] || mv {_KEPT} {EXPECTED}; {_CHECK}"),
         needs=_CHECKED,
@@ -61,7 +61,7 @@ UPKEEP_DRILLS: tuple[Drill, ...] = (
     ),
     Drill(
         "BackupFailed",
-        "other users may write where backups are kept",
+        "other users can write to the backup folder",
         head,
         Shell(
             f"chmod 777 {_PLACE}; {_BACK_UP} || :",
@@ -72,7 +72,7 @@ UPKEEP_DRILLS: tuple[Drill, ...] = (
     ),
     Drill(
         "BackupTooOld",
-        "the timer of backups is stopped",
+        "the backup timer is stopped",
         head,
         Shell(f"systemctl stop {TIMER}", f"systemctl start {TIMER}; {_KEEP_TRYING}"),
         lane="backup",
@@ -80,7 +80,7 @@ UPKEEP_DRILLS: tuple[Drill, ...] = (
     ),
     Drill(
         "LogsKeeperFailing",
-        "the keeper cannot write down what it did",
+        "the keeper cannot write its status",
         head,
         Shell(
             f"mkdir {_IN_ITS_WAY}; {_KEEP_LOGS} || :",

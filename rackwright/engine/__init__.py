@@ -1,1 +1,1 @@
-"""Plan and apply as one process sees them: session and workers, waves, journal, the lock of a run."""
+"""Plan and apply as one process sees them: session and workers, waves, journal, run lock."""

@@ -1,7 +1,7 @@
-"""What the head's own journal says of a run: who changed what, where and when, for the audit trail (docs/logs.md).
+"""Lines about a run for the head's systemd journal: who changed what, where and when, for the audit trail (docs/logs.md).
 
-Standard library, Python 3.9: `lock_holder` runs on the head. The words come from another machine, so each is one printable
-line of limited length.
+Standard library, Python 3.9: `lock_holder` runs on the head. The text comes from another machine, so each line is
+printable and limited in length.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ NODES_MAX = 40
 
 
 def began(cluster: str, by: dict[str, Any]) -> str:
-    """As a run takes the lock."""
+    """Line for a run that takes the lock."""
     who = _plain(f"{by.get('user')}@{by.get('host')}", 120)
     return f"run {by['run']} of {_plain(cluster)} began, by {who}: {_plain(by.get('command'))}"
 
 
 def ended(cluster: str, run: str) -> str:
-    """As it releases the lock, after success or failure."""
+    """Line for a run that releases the lock, after success or failure."""
     return f"run {run} of {_plain(cluster)} released the lock"
 
 
 def line_of(run: str, event: bytes) -> str | None:
-    """One line of a run's journal; None where it says nothing that an auditor asks for, or is damaged."""
+    """Audit line for one line of a run's journal; None if it is irrelevant to auditors, or damaged."""
     try:
         found = json.loads(event)
         kind = found["event"]

@@ -1,4 +1,4 @@
-"""The boots of nodes: which one a node is in, having it reboot, and waiting for the next one over new connections."""
+"""Reboots nodes: identifies a node's current boot, orders a reboot, and waits for the next one over new connections."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 POLL_SECONDS = 3.0
 THREADS_MAX = 64
 _ASK_SECONDS = 30
-"""Times ssh.time_factor."""
+"""Multiplied by ssh.time_factor."""
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-# One second later, so that this command ends first. A timer's accuracy is one minute otherwise (systemd.timer(5)).
+# Delayed by one second, so that this command ends first. Timers default to one minute accuracy (systemd.timer(5)).
 _REBOOT = (
     "systemd-run --quiet --collect --on-active=1 --timer-property=AccuracySec=100ms "
     "--description='Reboot asked for by rackwright' systemctl reboot"
 )
 _UP = ("running", "degraded")
-"""`degraded`: some unit failed, which is for the node's checks to judge (systemctl(1), is-system-running)."""
+"""`degraded`: some unit failed, which the node's checks judge (systemctl(1), is-system-running)."""
 _STILL = ("initializing", "starting", "offline", "unknown", "")
 
 Dial = Callable[[Cluster, Node], paramiko.SSHClient]
 
 
-class NotBooted(Exception):  # noqa: N818 - carried into the outcome as its reason
-    """A node that was to reboot and is not there as it should be; `gone`: it does not answer."""
+class NotBooted(Exception):  # noqa: N818 - becomes the reason of an outcome
+    """A node that did not come back as it should after its reboot; `gone`: it does not answer."""
 
     def __init__(self, text: str, *, gone: bool) -> None:
         super().__init__(text)
@@ -57,14 +57,14 @@ class Before:
 
     boot: str = ""
     never: str | None = None
-    """Why it cannot be rebooted from here, whatever runs on it."""
+    """Why it can never be rebooted from here."""
     busy: bool = False
-    """A job runs on it."""
+    """Whether a job is running on it."""
 
     @property
     def why_not(self) -> str | None:
-        """Why it may not be rebooted now; None: it may."""
-        return self.never or ("a job runs on it" if self.busy else None)
+        """Why it must not be rebooted now; None: it may."""
+        return self.never or ("a job is running on it" if self.busy else None)
 
 
 class Boots:
@@ -81,9 +81,9 @@ class Boots:
         poll_seconds: float = POLL_SECONDS,
         order: Callable[[str], None] | None = None,
     ) -> None:
-        """`timeout_seconds`: from the order to the end of the boot, as the clock on the wall has it.
+        """`timeout_seconds`: from the reboot command to the end of the boot, in wall-clock time.
 
-        `order`: has a node reboot in another way than by systemd; it raises NotBooted.
+        `order`: reboots a node in another way than with systemd; raises NotBooted.
         """
         self._cluster = cluster
         self._shell = shell
@@ -95,13 +95,13 @@ class Boots:
         self._given_up = threading.Event()
 
     def before(self, names: Iterable[str]) -> dict[str, Before]:
-        """Each node's boot, or why it may not be rebooted: its platform, rackwright itself, or a job that runs there."""
+        """Each node's boot, or why it must not be rebooted: its platform, rackwright itself, or a running job."""
         names = list(names)
         with side_by_side(min(THREADS_MAX, len(names))) as executor:
             return dict(zip(names, executor.map(self._before, names), strict=True))
 
     def reboot(self, boots: dict[str, str]) -> dict[str, NotBooted | None]:
-        """Reboot these nodes (name -> the boot they are in) side by side; None: a new boot has ended well."""
+        """Reboot these nodes (name -> current boot) in parallel; None: the new boot succeeded."""
         self._given_up.clear()
         try:
             with side_by_side(min(THREADS_MAX, len(boots))) as executor:
@@ -109,10 +109,10 @@ class Boots:
                     zip(boots, executor.map(self._reboot, *zip(*boots.items(), strict=True)), strict=True)
                 )
         finally:
-            self._given_up.set()  # Ctrl-C does not wait for nodes that boot
+            self._given_up.set()  # Ctrl-C does not wait for booting nodes
 
     def give_up(self) -> None:
-        """Wait for no boot any longer, of a `reboot` in another thread."""
+        """Stop waiting for boots in a `reboot` in another thread."""
         self._given_up.set()
 
     def _before(self, name: str) -> Before:
@@ -120,20 +120,22 @@ class Boots:
         if (lacks := why_lacking(node.platform, Capability.KERNEL)) is not None:
             return Before(never=f"out of scope: {lacks}")
         try:
-            # the boot first: a node that answers anything else is not rebooted
-            said = self._shell.run(name, f"cat {BOOT_ID} && ps -eo args=", timeout=self._ask_seconds)
+            # check the boot first: a node with any other answer is not rebooted
+            answer = self._shell.run(name, f"cat {BOOT_ID} && ps -eo args=", timeout=self._ask_seconds)
         except ConnectionFailed as error:
             return Before(never=error.message.rstrip("."))
-        boot, _, processes = said.stdout.partition("\n")
-        if said.exit_status != 0 or not _UUID.fullmatch(boot):
-            return Before(never=f"it does not say which boot it is in: {last_line(said.stdout, said.stderr)}")
+        boot, _, processes = answer.stdout.partition("\n")
+        if answer.exit_status != 0 or not _UUID.fullmatch(boot):
+            return Before(never=f"it does not report its boot id: {last_line(answer.stdout, answer.stderr)}")
         if boot == self._own():
-            return Before(boot, "rackwright runs on it, and would end with it; run it from another machine")
+            return Before(
+                boot, "rackwright is running on it and would end with it; run it from another machine"
+            )
         runs_jobs = node.holds(NodeRole.WORKER) and declared_on(node) is not None
         return Before(boot, busy=runs_jobs and manager_on(name).job_among(processes.splitlines()))
 
     def _own(self) -> str | None:
-        """The boot of the kernel under this process, in a container its host's; None where there is none to read."""
+        """Boot id of this process's kernel, in a container that of its host; None if unreadable."""
         try:
             return self._here.read_text().strip()
         except OSError:
@@ -151,16 +153,16 @@ class Boots:
         return None
 
     def by_systemd(self, name: str) -> None:
-        """Order a node to reboot; NotBooted where it does not take the order."""
+        """Order a node to reboot; NotBooted if it refuses."""
         try:
-            said = self._ask(name, _REBOOT)
-        except ConnectionFailed as error:  # it may have gone down already: the new boot will tell
+            answer = self._ask(name, _REBOOT)
+        except ConnectionFailed as error:  # it may already be down: the new boot will show
             self._given_up.wait(self._poll)
             if self._given_up.is_set():
                 raise NotBooted(error.message.rstrip("."), gone=True) from error
             return
-        if said.exit_status != 0:
-            text = f"it did not take the order to reboot: {last_line(said.stdout, said.stderr)}"
+        if answer.exit_status != 0:
+            text = f"it did not accept the reboot command: {last_line(answer.stdout, answer.stderr)}"
             raise NotBooted(text, gone=False)
 
     def _new_boot(self, name: str, before: str, deadline: float) -> None:
@@ -183,7 +185,7 @@ class Boots:
         state = ""
         while True:
             try:
-                # systemd before 240 knows no --wait there and answers at once
+                # systemd before 240 does not support --wait there and answers immediately
                 asked = self._ask(name, f"timeout {_ASK_SECONDS} systemctl is-system-running --wait")
                 state = asked.stdout.strip()
                 gone = False
@@ -194,13 +196,13 @@ class Boots:
             if not gone and state not in _STILL:
                 raise NotBooted(f"its boot ended in the state {printable(state, 40)}", gone=False)
             if self._is_over(deadline):
-                said = state if gone else f"systemd says {state or 'nothing'}"
+                seen = state if gone else f"systemd reports {state or 'nothing'}"
                 raise NotBooted(
-                    f"it has a new boot, which did not end within {self._timeout:g} s: {said}", gone=gone
+                    f"it has a new boot, which did not finish within {self._timeout:g} s: {seen}", gone=gone
                 )
 
     def _is_over(self, deadline: float) -> bool:
-        """Whether to wait no longer; waits a moment first."""
+        """Whether to stop waiting; waits a moment first."""
         self._given_up.wait(self._poll)
         return self._given_up.is_set() or time.monotonic() >= deadline
 
@@ -209,7 +211,7 @@ class Boots:
         return float(_ASK_SECONDS * self._cluster.ssh.time_factor)
 
     def _ask(self, name: str, command: str) -> CommandResult:
-        """Over a connection of its own: one from before a reboot hangs until TCP gives it up."""
+        """Over a new connection: one from before a reboot hangs until TCP times out."""
         client = self._dial(self._cluster, self._cluster.by_name[name])
         try:
             sudo = self._cluster.ssh.become == "sudo"

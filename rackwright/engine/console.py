@@ -1,4 +1,4 @@
-"""The last lines of a node's serial console: what is left to read of a node that does not answer."""
+"""The last lines of a node's serial console: the only evidence of a node that does not answer."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def last_lines(cluster: Cluster, node: Node) -> str:
             file.seek(max(file.seek(0, os.SEEK_END) - _READ_BYTES, 0))
             text = file.read(_READ_BYTES).decode(errors="replace")
     except OSError as error:
-        return f"its serial console {log} cannot be read: {error.strerror}"
+        return f"cannot read its serial console {log}: {error.strerror}"
     lines = readable(text)
     return (
         "\n".join(["last lines of its serial console:", *lines]) if lines else "its serial console is silent"
@@ -37,13 +37,13 @@ def last_lines(cluster: Cluster, node: Node) -> str:
 
 
 def log_of(cluster: Cluster, node: Node) -> Path | None:
-    """Where the console is logged; None where none is declared. So far the lab's virtual machines have one."""
+    """File with the console log; None if none is declared. So far only the lab's virtual machines have one."""
     if node.lab is None or node.platform is not Platform.VM:
         return None
     return names.node_state(cluster.name, node.name) / CONSOLE_LOG
 
 
 def readable(text: str) -> list[str]:
-    """The last lines that say something, printable; of a line that was written over, what was written last."""
+    """The last non-empty lines, printable; of an overwritten line, only the last text."""
     lines = (line.rstrip().rpartition("\r")[2].strip() for line in _TERMINAL.sub("", text).split("\n"))
     return [printable(line, _LINE_MAX) for line in lines if line][-LINES:]

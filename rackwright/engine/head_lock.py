@@ -1,8 +1,8 @@
-"""The lock of a run on a head, so that operators on different machines do not change a cluster at once.
+"""The lock of a run on a head, so that operators on different machines do not change a cluster at the same time.
 
-A process on the head (rackwright.engine.lock_holder) holds it for as long as our connection to it lasts and we are
-heard of; the run's journal goes to the head over the same connection. A run that was cut off, stopped or asleep for
-too long takes the lock again, unless another run has had it meanwhile: then it stops.
+A process on the head (rackwright.engine.lock_holder) holds it while our connection lasts and sends signs of
+life; the run's journal goes to the head over the same connection. A run that was disconnected, stopped or suspended for
+too long takes the lock again, unless another run has had it in the meantime: then it stops.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     import paramiko
 
 LOCKS = "/run/rackwright"
-"""On heads: `<cluster>.lock`, and `<cluster>.run` with the run that has it, for everyone to read."""
+"""On heads: `<cluster>.lock`, and world-readable `<cluster>.run` with the run that holds it."""
 JOURNALS = "/var/lib/rackwright/runs"
 SILENT_SECONDS = 30.0
-"""A run that is not heard of for so long has lost the lock."""
+"""A run that is silent for this long loses the lock."""
 BEAT_SECONDS = SILENT_SECONDS / 3
 _ANSWER_SECONDS = 20.0
 _END_SECONDS = 5.0
@@ -36,7 +36,7 @@ _ANSWER_MAX_BYTES = 1 << 16
 
 
 class _NotHere(Exception):  # noqa: N818
-    """No lock can be held on a head; the text says why."""
+    """No lock can be held on a head; the text is the reason."""
 
 
 def _dial(cluster: Cluster, node: Node, command: str) -> tuple[paramiko.SSHClient, Any]:
@@ -81,19 +81,19 @@ class _Held:
             raise
 
     def ask(self, lines: list[str]) -> dict[str, Any]:
-        """Send these lines of journals and wait until the head has them."""
+        """Send these journal lines and wait until the head has them."""
         self._channel.sendall("".join(f"{line}\n" for line in [*lines, ""]).encode())
         return self.answer()
 
     def answer(self) -> dict[str, Any]:
-        """The next answer; EOFError when there is none, Refused when it is not one."""
+        """The next answer; EOFError if there is none, Refused if it is invalid."""
         found = read_json(self._read_past(b"\n"), _ANSWER_MAX_BYTES)
         if not isinstance(found, dict):
             raise Refused("its answer is not an object")
         return found
 
     def _read_past(self, end: bytes) -> bytes:
-        """What comes before `end`; EOFError where that does not come, or is too long."""
+        """Output before `end`; EOFError if `end` does not come, or the output is too long."""
         while end not in self._unread:
             more = self._channel.recv(_ANSWER_MAX_BYTES)
             if not more or len(self._unread) > _ANSWER_MAX_BYTES:
@@ -103,20 +103,20 @@ class _Held:
         return before
 
     def _why(self) -> str:
-        said = b""
+        holder = b""
         with contextlib.suppress(Exception):
-            time.sleep(0.1)  # what it printed last may come after the end of its output
-            said = self._channel.recv_stderr(4096) if self._channel.recv_stderr_ready() else b""
-        lines = said.decode(errors="replace").strip().splitlines()
-        return printable(lines[-1], 200) if lines else "the process there ended"
+            time.sleep(0.1)  # its last message may arrive after the end of its output
+            holder = self._channel.recv_stderr(4096) if self._channel.recv_stderr_ready() else b""
+        lines = holder.decode(errors="replace").strip().splitlines()
+        return printable(lines[-1], 200) if lines else "the process there exited"
 
     def close(self) -> None:
-        """End the process: it sees the end of its input."""
+        """End the process, by closing its input."""
         self._client.close()
 
 
 class HeadLock:
-    """Held while this is open; a context manager. `node` is None where no head could be asked."""
+    """Held while this is open; a context manager. `node` is None if no head was reachable."""
 
     def __init__(
         self,
@@ -126,7 +126,7 @@ class HeadLock:
         lost: Callable[[str], None],
         notice: Callable[[str], None] = lambda text: None,
     ) -> None:
-        """`by`: run, user, host, since and command; `lost` is called, by a thread, when another run has the lock."""
+        """`by`: run, user, host, since and command; `lost` is called, by a thread, if another run has the lock."""
         self._cluster = cluster
         self._by = by
         self._lost = lost
@@ -134,9 +134,9 @@ class HeadLock:
         self.node: str | None = None
         self._held: _Held | None = None
         self._heard = 0.0
-        """When the head last answered, on a clock that goes on while this machine is asleep."""
+        """When the head last answered, on a clock that includes suspends of this machine."""
         self._known = False
-        """Whether the head, when it answers, can still say whose the lock is."""
+        """Whether the head, once it answers, still knows who holds the lock."""
         self._previous: dict[str, Any] | None = None
         self._waiting: list[str] = []
         self._changed = threading.Condition()
@@ -156,7 +156,7 @@ class HeadLock:
                 reasons.append(f"{node.name}: {error}")
         if self.node is None:
             self._notice(
-                f"The run holds no lock on a head ({'; '.join(reasons)}); only the lock on this machine protects it."
+                f"The run holds no lock on a head ({'; '.join(reasons)}); it is protected only by the lock on this machine."
             )
             return self
         if reasons:
@@ -175,14 +175,14 @@ class HeadLock:
             self._held.close()
 
     def another_ran_within(self, seconds: float) -> bool:
-        """Whether another run may have had the lock in these last seconds before it was taken."""
+        """Whether another run may have held the lock in the seconds before it was taken."""
         if self._previous is None or self._previous.get("run") == self._by["run"]:
             return False
         idle = self._previous.get("idle_seconds")
         return isinstance(idle, (int, float)) and idle < seconds + BEAT_SECONDS
 
     def send(self, run: str, line: str) -> None:
-        """Have a line appended to a run's journal on the head; returns at once."""
+        """Queue a line for a run's journal on the head; returns immediately."""
         if self.node is None:
             return
         with self._changed:
@@ -190,9 +190,9 @@ class HeadLock:
             self._changed.notify()
 
     def confirm(self, *, now: bool = False) -> None:
-        """After a pause in which the lock may have been lost (a machine asleep), wait until that is known.
+        """After a pause that may have cost the lock (e.g. a suspend), wait until that is known.
 
-        Not for a head that cannot be reached: the run goes on without it. `now` asks, however recent its last answer.
+        Does not wait for an unreachable head: the run continues without it. `now`: ask even if its last answer is recent.
         """
         oldest, deadline = uptime() - (0 if now else SILENT_SECONDS), time.monotonic() + _ANSWER_SECONDS
         if now:
@@ -221,18 +221,18 @@ class HeadLock:
 
     def _locked(self, node: Node, by: Any) -> RunLocked:  # noqa: ANN401 - what the head answered
         found = by if isinstance(by, dict) else {}
-        said = {
+        holder = {
             key: printable(str(found.get(key, "?")), 200)
             for key in ("user", "host", "since", "command", "run")
         }
         return RunLocked(
-            f"Cluster {self._cluster.name} is locked on {node.name} by {said['user']}@{said['host']} "
-            f"(`{said['command']}`, run {said['run']}) since {said['since']}.",
+            f"Cluster {self._cluster.name} is locked on {node.name} by {holder['user']}@{holder['host']} "
+            f"(`{holder['command']}`, run {holder['run']}) since {holder['since']}.",
             hint=f"wait for that run to end; see: rackwright runs {self._cluster.path}",
         )
 
     def _keep(self) -> None:
-        """Send what waits, or a sign of life, until the end."""
+        """Send queued lines, or a sign of life, until the end."""
         pending: list[str] = []
         while True:
             with self._changed:
@@ -255,7 +255,7 @@ class HeadLock:
             return False
         try:
             answer = self._held.ask(lines)
-        except Exception:  # noqa: BLE001 - whatever broke, the connection is of no more use
+        except Exception:  # noqa: BLE001 - after any error the connection is useless
             self._held.close()
             self._held = None
             return False
@@ -264,7 +264,7 @@ class HeadLock:
         return True
 
     def _take_again(self) -> bool:
-        """After the connection was lost; False when another run has or had the lock."""
+        """Reconnect after a lost connection; False if another run has or had the lock."""
         node = self._cluster.by_name[self.node or ""]
         try:
             self._take(node)
@@ -273,7 +273,7 @@ class HeadLock:
             return False
         except _NotHere:
             self._known = False
-            return True  # the head is gone for now: the run goes on, and tries again
+            return True  # the head is unreachable for now: the run continues, and tries again
         if self._previous is not None and self._previous.get("run") != self._by["run"]:
             self._give_up(
                 f"run {printable(str(self._previous.get('run')), 60)} had the lock on {node.name} meanwhile"

@@ -1,4 +1,4 @@
-"""Runs of every operator, as the heads of a cluster have them."""
+"""Runs of all operators, as recorded on the heads of a cluster."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SECONDS = 60
 
 
 class _Answer(BaseModel):
-    """What the reader on a head prints."""
+    """Output of the reader on a head."""
 
     holder: dict[str, Any] | None
     journals: dict[str, list[str]]
@@ -36,11 +36,11 @@ class Known:
 
     runs: list[Run]
     problem: str | None = None
-    """Why no head could be asked: then those of others are missing."""
+    """Why no head could be asked: then other operators' runs are missing."""
 
 
 def all_runs(cluster: Cluster) -> Known:
-    """The runs of this user on this machine, and the others that a head knows."""
+    """This user's runs on this machine, and the others that a head knows."""
     mine = {run.run: run for run in runs(cluster.name)}
     try:
         others = _ask(cluster, "")
@@ -50,10 +50,10 @@ def all_runs(cluster: Cluster) -> Known:
 
 
 def run_of_others(cluster: Cluster, run: str) -> Run:
-    """A run with all its operations, from a head; RackwrightError where there is none, or no head answers."""
+    """A run with all its operations, from a head; RackwrightError if it does not exist, or no head answers."""
     if not RUN_NAME.fullmatch(run):
         raise RackwrightError(
-            f"{printable(run, 60)} is not the name of a run.", hint="20261123T074215Z-0a1b2c"
+            f"{printable(run, 60)} is not a valid run name.", hint="e.g. 20261123T074215Z-0a1b2c"
         )
     found = _ask(cluster, run).get(run)
     if found is None or not found.begin:
@@ -65,8 +65,8 @@ def run_of_others(cluster: Cluster, run: str) -> Run:
 
 
 def _ask(cluster: Cluster, run: str) -> dict[str, Run]:
-    """From the first head that answers, the primary one first, as the lock is taken there."""
-    from rackwright.ssh import Pool  # loads paramiko, which a run without leftovers does not need
+    """From the first head that answers, the primary one first, in the order in which the lock is taken."""
+    from rackwright.ssh import Pool  # loads paramiko, which many runs do not need
 
     heads = sorted(cluster.holding(NodeRole.HEAD), key=lambda node: not node.primary)
     why = []
@@ -82,10 +82,10 @@ def _ask(cluster: Cluster, run: str) -> dict[str, Run]:
                 try:
                     return _runs_of(cluster, read_json_as(_ANSWER, result.stdout))
                 except Refused as error:
-                    why.append(f"{node.name}: its answer is refused: {error}")
+                    why.append(f"{node.name}: invalid answer: {error}")
                     continue
             why.append(f"{node.name}: {last_line(result.stdout, result.stderr)}")
-    raise RackwrightError(f"The runs of other operators could not be read: {'; '.join(why)}.")
+    raise RackwrightError(f"Cannot read the runs of other operators: {'; '.join(why)}.")
 
 
 def _runs_of(cluster: Cluster, answer: _Answer) -> dict[str, Run]:
@@ -96,7 +96,7 @@ def _runs_of(cluster: Cluster, answer: _Answer) -> dict[str, Run]:
     found = {}
     for name, lines in answer.journals.items():
         if RUN_NAME.fullmatch(name):
-            # lines that were sent again after the connection was lost are there twice
+            # lines that were sent again after a lost connection appear twice
             run = gather(name, dict.fromkeys(lines), lambda begin: begin.get("run") == running)
             if run.begin.get("cluster", cluster.name) == cluster.name:
                 found[name] = run

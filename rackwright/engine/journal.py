@@ -1,8 +1,8 @@
 """The journal of a run, written while it runs.
 
-One file per run below the cluster's state folder, JSON lines, only ever appended to. A line is on
-the disk before the next phase of the run begins, and within a fraction of a second otherwise; the
-last line of a run that was killed may be cut off, and readers leave it out.
+One append-only file of JSON lines per run, in the cluster's state folder. A line is on
+disk before the next phase of the run starts, and otherwise within a fraction of a second; if a run was killed,
+its last line may be incomplete, and readers ignore it.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from rackwright.state_folder import state_folder, state_root
 
 _SYNC_SECONDS = 0.2
 _WORD = re.compile(r"[a-z]+(-[a-z]+)*")
-"""Of a command: no flag, and no path of a cluster file."""
+"""Words of a command line, without flags and cluster file paths."""
 
 
 def plan_hash(plan: PlanResult) -> str:
-    """Digest of what a plan would do, equal for equal plans."""
+    """Digest of a plan's actions, equal for equal plans."""
     text = json.dumps(plan.to_json()["nodes"], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -58,16 +58,16 @@ class Journal:
     ) -> None:
         """`deploy`: the deploy, if it is not the site's; `policy`: what resume needs to continue the same way.
 
-        `watch` is given every `step` as well.
+        `watch` also receives every `step`.
         """
         self.run = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
         self._path = state_folder(cluster) / "runs" / f"{self.run}.jsonl"
         self._synced = 0.0
         self._torn = False
         self.mirror: Callable[[str, str], None] | None = None
-        """Given the run and each line as well: the head keeps it for other operators."""
+        """Receives the run and each line: the head keeps it for other operators."""
         self.failure: str | None = None
-        """Why the journal could not be written at some time; the run must then begin nothing new."""
+        """Why the journal could not be written at some point; the run must then start nothing new."""
         self._watch = watch
         self._planned: dict[str, set[tuple[str, str]]] = {}
         self._begin = {
@@ -84,7 +84,7 @@ class Journal:
         }
 
     def __enter__(self) -> Self:
-        """RackwrightError where it cannot be written: nothing has been changed yet."""
+        """RackwrightError if it cannot be written: nothing has been changed yet."""
         try:
             self._path.parent.mkdir(exist_ok=True)
             self._file = self._path.open("ab", buffering=0)
@@ -95,7 +95,7 @@ class Journal:
             with contextlib.suppress(OSError):
                 self._path.unlink(missing_ok=True)
             raise RackwrightError(
-                f"The journal {self._path} cannot be written: {error.strerror}. Nothing was changed.",
+                f"Cannot write the journal {self._path}: {error.strerror}. Nothing was changed.",
                 hint="free space there, or set XDG_STATE_HOME to a folder on another disk, e.g. /var/tmp/state",
             ) from error
         return self
@@ -107,15 +107,15 @@ class Journal:
         self._file.close()
 
     def write(self, event: str, *, sync: bool = False, **data: Any) -> None:  # noqa: ANN401 - JSON data
-        """Append one line. A disk that is full or broken ends no run at once: see `failure`."""
+        """Append one line. A full or broken disk does not stop the run immediately: see `failure`."""
         try:
             self._write(event, sync=sync, **data)
         except OSError as error:
             self._torn = True
-            self.failure = self.failure or f"{self._path} cannot be written: {error.strerror}"
+            self.failure = self.failure or f"cannot write {self._path}: {error.strerror}"
 
     def step(self, event: str, **data: Any) -> None:  # noqa: ANN401 - JSON data
-        """Append one line about whole waves of nodes: on the disk when this returns, and told to who watches."""
+        """Append one line about whole waves of nodes: on disk when this returns, and passed to watchers."""
         self.write(event, sync=True, **data)
         if self._watch is not None:
             self._watch({"event": event, **data})
@@ -134,7 +134,7 @@ class Journal:
             self._synced = now
 
     def planned(self, plan: PlanResult) -> None:
-        """The plan that was agreed to."""
+        """The plan that was confirmed."""
         self._planned = {
             name: {(operation.role, operation.name) for operation in node.operations}
             for name, node in plan.nodes.items()
@@ -143,7 +143,7 @@ class Journal:
         self.write("plan", sync=True, hash=plan_hash(plan), file_sha256=plan.sha256, changes=counts)
 
     def __call__(self, event: dict[str, Any]) -> None:
-        """Note an event of the engine: operations that were planned or changed something, and nodes."""
+        """Record an event of the engine: operations that were planned or changed something, and nodes."""
         kind = event["event"]
         if kind == "started":
             if (event["role"], event["name"]) in self._planned.get(event["node"], ()):
@@ -174,7 +174,7 @@ def read_run(run: str) -> Run:
     known = ", ".join([path.stem for path in _files()][-3:])
     raise RackwrightError(
         f"Run {run} was not found among the runs of this user on this machine.",
-        hint=f"the latest are {known or 'none'}; those of other operators: rackwright runs FILE",
+        hint=f"the latest are {known or 'none'}; for those of other operators: rackwright runs FILE",
     )
 
 
@@ -189,7 +189,7 @@ def newest_runs(cluster: str, count: int, max_bytes: int) -> list[Run]:
 
 
 def last_runs(cluster: str) -> dict[str, Run]:
-    """The newest run that has ended of each command, by its words, e.g. `apply` or `drift install`."""
+    """The newest finished run of each command, by its words, e.g. `apply` or `drift install`."""
     found: dict[str, Run] = {}
     for path in reversed(_files(cluster)):
         command = _command(path)
@@ -199,7 +199,7 @@ def last_runs(cluster: str) -> dict[str, Run]:
 
 
 def _command(path: Path) -> str | None:
-    """From the first line alone: a journal can be long, and there may be thousands. None where that is damaged."""
+    """Reads only the first line: journals can be long, and there may be thousands. None if it is damaged."""
     with path.open(errors="replace") as file:
         begin = gather(path.stem, [file.readline()], lambda begin: False).begin
     words = takewhile(_WORD.fullmatch, str(begin.get("command", "")).split()[1:3])
@@ -207,10 +207,10 @@ def _command(path: Path) -> str | None:
 
 
 def append(cluster: str, run: str, event: str, **data: Any) -> None:  # noqa: ANN401 - JSON data
-    """Add an event of a later run to the journal of one that ended; nothing for a run of another machine."""
+    """Append an event of a later run to the journal of a finished one; does nothing for a run of another machine."""
     with contextlib.suppress(OSError), (state_folder(cluster) / "runs" / f"{run}.jsonl").open("r+b") as file:
         file.seek(max(file.seek(0, os.SEEK_END) - 1, 0))
-        start = b"" if file.read() in (b"", b"\n") else b"\n"  # the run was killed within a line
+        start = b"" if file.read() in (b"", b"\n") else b"\n"  # the run was killed in the middle of a line
         file.write(start + event_line(event, **data).encode() + b"\n")
         file.flush()
         os.fsync(file.fileno())
@@ -226,12 +226,12 @@ def _files(cluster: str = "*") -> list[Path]:
 
 
 def _gathered(path: Path) -> Run:
-    # not splitlines(), which ends a line at a byte like \x0b too, of which a disk may leave any
+    # not splitlines(), which also splits at bytes like \x0b, which a damaged disk may contain
     return gather(path.stem, path.read_bytes().decode(errors="replace").split("\n"), _is_alive)
 
 
 def _is_alive(begin: dict[str, Any]) -> bool:
-    """Whether the process is there that began it: its id may have been given to another one since."""
+    """Whether the process that started it is alive: its id may have been reused."""
     if begin.get("host") != socket.gethostname():
         return False
     try:
@@ -243,6 +243,6 @@ def _is_alive(begin: dict[str, Any]) -> bool:
 
 
 def _process(pid: int) -> str:
-    """Boot and start of a process: with its id they name it for good."""
+    """Boot and start time of a process: together with its id, a permanent identity."""
     started = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
     return f"{Path('/proc/sys/kernel/random/boot_id').read_text().strip()} {started}"

@@ -1,4 +1,4 @@
-"""Lines of a journal -> what is known of a run. Any line may be damaged: a killed run, a power cut, a broken head."""
+"""Parses journal lines into runs. Any line may be damaged: a killed run, a power cut, a broken head."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class Run:
     plan: dict[str, Any] | None = None
     nodes: dict[str, dict[str, Any]] = field(default_factory=dict)
     open_operations: list[dict[str, Any]] = field(default_factory=list)
-    """Started and not known to have ended."""
+    """Started and not known to have finished."""
     result: dict[str, Any] | None = None
     end: dict[str, Any] | None = None
     events: list[dict[str, Any]] = field(default_factory=list)
     alive: bool = False
-    """Whether it goes on, as far as its end is not known."""
+    """Whether it is still running, if its end is not recorded."""
 
     @property
     def state(self) -> str:
@@ -40,7 +40,7 @@ class Run:
 
     @property
     def exit_status(self) -> int | None:
-        """That of its command, 1 where it was broken off; None while it runs."""
+        """Exit status of its command, 1 if it was interrupted; None while it runs."""
         if self.state == "running":
             return None
         if self.result is not None and self.end is not None:
@@ -54,12 +54,12 @@ class Run:
 
     @property
     def left_drained(self) -> list[str]:
-        """Nodes that it drained, or was about to, and that no run has put back."""
+        """Nodes that it drained, or was about to, and that no run has resumed."""
         out: dict[str, None] = {}
         for event in self.events:
             if event["event"] == "drain":
                 out.update(dict.fromkeys(event["nodes"]))
-            elif event["event"] in ("resume", "released"):  # released: not drained by this run any more
+            elif event["event"] in ("resume", "released"):  # released: this run no longer drains it
                 for node in event["nodes"]:
                     out.pop(node, None)
         return list(out)
@@ -71,12 +71,12 @@ class Run:
 
 
 def gather(run: str, lines: Iterable[str], alive: Callable[[dict[str, Any]], bool]) -> Run:
-    """A run from its journal; `alive` is asked of its first event where the journal has no end."""
+    """A run from its journal; `alive` is called with its first event if the journal has no end."""
     found = Run(run)
     for line in lines:
         event = _event(line)
         if event is None:
-            continue  # e.g. the line that was being written when the run was killed
+            continue  # e.g. the line being written when the run was killed
         found.events.append(event)
         kind = event["event"]
         if kind == "begin":
@@ -98,7 +98,7 @@ def gather(run: str, lines: Iterable[str], alive: Callable[[dict[str, Any]], boo
 
 
 def _event(line: str) -> dict[str, Any] | None:
-    """One whole event with all that readers rely on, or None."""
+    """One complete event with every field that readers rely on, or None."""
     try:
         event = read_json(line, _LINE_MAX_BYTES)
     except Refused:
@@ -165,7 +165,7 @@ _WANTED: dict[str, _Wanted] = {
     "result": {"exit_status": _whole},
     "end": {"outcome": _text},
 }
-"""What readers rely on, by event."""
+"""Fields that readers rely on, by event."""
 
 
 def _close(started: list[dict[str, Any]], ended: dict[str, Any]) -> None:

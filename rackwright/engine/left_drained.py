@@ -1,9 +1,9 @@
-"""Nodes that an earlier run drained and did not live to put back into service.
+"""Nodes that an earlier run drained and did not resume.
 
 A run that is killed, or that fails on a node, leaves it drained, so that no job starts there. The journals of this
-machine list those nodes, and the reasons in the workload manager name the run, whichever operator ran it; once a later run finds
-such a node as declared, it is put back, if its reason is still that run's. One that the run rebooted, or may have, has
-to pass its checks as well.
+machine list those nodes, and the drain reasons name the run, whichever operator ran it; once a later run finds
+such a node as declared, it resumes it, if its reason is still that run's. A node that the run rebooted, or may have
+rebooted, must also pass its checks.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from rackwright.workload.lookup import manager_of
 from rackwright.workload.protocol import Manager
 
 Noted = Callable[[str, str, list[str]], None]
-"""(run, event, nodes): `resume`, that run's nodes were put back; `released`, they are not drained by it any more."""
+"""(run, event, nodes): `resume`, that run's nodes were resumed; `released`, it no longer drains them."""
 
 
 def left_drained(cluster: str, roles: frozenset[str] | None) -> dict[str, list[str]]:
-    """Run -> nodes, for runs that ended. A run of some roles says nothing of a node drained for others."""
+    """Run -> nodes, for finished runs. A run of some roles does not know why a node was drained for others."""
     found = {}
     for run in runs(cluster):
         of_these = roles is None or sorted(roles) == run.begin.get("roles")
@@ -39,7 +39,7 @@ def put_back(cluster: Cluster, as_declared: Iterable[str], roles: frozenset[str]
     left = {run: nodes for run, nodes in left_drained(cluster.name, roles).items() if good & set(nodes)}
     if not left:
         return None
-    from rackwright.ssh import Pool  # loads paramiko, which a run without leftovers does not need
+    from rackwright.ssh import Pool  # loads paramiko, which many runs do not need
 
     with Pool(cluster) as pool:
         manager = manager_of(cluster, pool)
@@ -62,9 +62,9 @@ def put_back_all(
 ) -> list[str]:
     """As `put_back`, for runs of every operator, and the rest by name; only for a run that holds the cluster's lock.
 
-    No other run goes on then, so the run that a drained node names has ended.
-    + own: this run, whose own drained nodes are reported elsewhere
-    + resumed: the run that this one continues; with `roles`, only its nodes are put back
+    No other run can be active then, so the run that a drained node names has ended.
+    + own: this run, whose drained nodes are reported elsewhere
+    + resumed: the run that this one continues; with `roles`, only its nodes are resumed
     """
     from rackwright.ssh import Pool
 
@@ -77,7 +77,7 @@ def put_back_all(
         try:
             left = _drained_by_runs(cluster, manager, own)
         except RackwrightError as error:
-            # a manager that does not run has drained nothing that jobs could start on, as far as is known here
+            # a stopped workload manager has drained nothing that jobs could start on, as far as we can know
             kept = {run: [name for name in nodes if name in good] for run, nodes in mine.items()}
             return [_not_resumed(run, nodes, error) for run, nodes in kept.items() if nodes]
         texts = []
@@ -94,11 +94,11 @@ def put_back_all(
 
 
 def _drained_by_runs(cluster: Cluster, manager: Manager, own: str) -> dict[str, list[str]]:
-    """Run -> nodes that are drained by it, as the manager has it."""
+    """Run -> nodes that it drains, according to the workload manager."""
     left: dict[str, list[str]] = {}
     for name, state in manager.states().items():
         run = state.run
-        # anyone who may drain nodes may write a reason, and a name that is not a run's does not name a file either
+        # any admin may write a reason, and a name that is not a run's must not become a file name
         if name in cluster.by_name and run is not None and run != own and RUN_NAME.fullmatch(run):
             left.setdefault(run, []).append(name)
     return left
@@ -112,9 +112,7 @@ def _put_back(
     noted: Noted = lambda run, event, nodes: None,
 ) -> str:
     bad = _not_passed(cluster, run, nodes)
-    texts = [
-        f"{name}: still drained by run {run}: it does not pass its checks: {why}" for name, why in bad.items()
-    ]
+    texts = [f"{name}: still drained by run {run}: its checks fail: {why}" for name, why in bad.items()]
     nodes = [name for name in nodes if name not in bad]
     if not nodes:
         return "; ".join(texts)
@@ -134,7 +132,7 @@ def _put_back(
 
 
 def _not_passed(cluster: Cluster, run: str, nodes: list[str]) -> dict[str, str]:
-    """Why nodes that the run rebooted, or may have where its journal is not here, do not pass; those that do are left out."""
+    """Why nodes that the run rebooted (or may have, if its journal is elsewhere) fail their checks; others are omitted."""
     known = known_run(run)
     rebooted = nodes if known is None else [name for name in nodes if name in known.rebooted]
     found = not_passed(cluster, rebooted) if rebooted else {}
@@ -142,4 +140,4 @@ def _not_passed(cluster: Cluster, run: str, nodes: list[str]) -> dict[str, str]:
 
 
 def _not_resumed(run: str, nodes: list[str], error: RackwrightError) -> str:
-    return f"{fold(nodes)}, drained by run {run}, could not be resumed: {error.message}"
+    return f"cannot resume {fold(nodes)}, drained by run {run}: {error.message}"

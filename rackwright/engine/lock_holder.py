@@ -1,9 +1,9 @@
-"""Holds a cluster's lock on a head for a run on another machine, and keeps that run's journal there.
+"""Holds a cluster's lock on a head for a run on another machine, and stores that run's journal there.
 
 Runs on the head as root, standard library only, Python 3.9 or newer. Its input is the run's ssh channel: the first
-line says whose run it is, every line after that is an event of a journal, and an empty line asks for an answer. The
+line identifies the run, every further line is a journal event, and an empty line requests an answer. The
 lock is the kernel's (flock): it ends with this process, which ends with the channel, or once the run has been silent
-for too long, as after a network cut. Nothing has to be cleaned up by hand.
+for too long, e.g. after a network outage. No manual cleanup is needed.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from rackwright.engine import audit_lines
 RUN_NAME = re.compile(r"[0-9]{8}T[0-9]{6}Z-[0-9a-f]{6}")
 CLUSTER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
 KEPT = 100
-"""Journals of a cluster; older ones are removed when a run begins."""
+"""Number of journals kept per cluster; older ones are removed when a run starts."""
 LINE_MAX = 1 << 20
 
 
-class Refuse(Exception):  # noqa: N818 - as it is said
-    """The lock cannot be taken here; the text says why."""
+class Refuse(Exception):  # noqa: N818 - reads as an order
+    """The lock cannot be taken here; the text is the reason."""
 
 
 def boot() -> str:
-    """The boot of this machine: times since it are comparable, whatever happens to its clock."""
+    """Boot id of this machine: times since boot are comparable even if its clock changes."""
     with open("/proc/sys/kernel/random/boot_id") as file:
         return file.read().strip()
 
 
 def uptime() -> float:
-    """Seconds since the boot, those asleep included."""
+    """Seconds since boot, including suspends."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def folder(path: str, mode: int) -> str:
-    """A folder that root alone may write, made where it is missing."""
+    """A folder writable only by root, created if missing."""
     try:
         os.mkdir(path, mode)
     except FileExistsError:
@@ -57,7 +57,7 @@ def folder(path: str, mode: int) -> str:
 
 
 def read_record(path: str) -> dict[str, Any] | None:
-    """Who has the lock, or had it last."""
+    """Who holds the lock, or held it last."""
     try:
         with open(path) as file:
             found = json.load(file)
@@ -74,7 +74,7 @@ class Holder:
         self.silent = float(begin["silent_seconds"])
         cluster, run = begin["cluster"], self.begin["run"]
         if not CLUSTER_NAME.fullmatch(cluster) or not RUN_NAME.fullmatch(run):
-            raise Refuse("%r of %r is not the name of a run" % (run, cluster))
+            raise Refuse("%r of %r is not a valid run name" % (run, cluster))
         locks = folder(begin["locks"], 0o755)
         self.journals = begin["journals"]
         self.cluster = cluster
@@ -83,8 +83,8 @@ class Holder:
         self.problem: str | None = None
 
     def take(self) -> dict[str, Any] | None:
-        """None, or the record of the run that has the lock."""
-        # Not readable for others: whoever can open a file can lock it.
+        """None, or the record of the run that holds the lock."""
+        # Not readable for others: anyone who can open a file can lock it.
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         self.lock = os.open(self.path, flags, 0o600)
         try:
@@ -96,7 +96,7 @@ class Holder:
         return None
 
     def previous(self) -> dict[str, Any] | None:
-        """The run that had the lock before, and how many seconds ago it was last heard of (None: before a reboot)."""
+        """The run that held the lock before, and how many seconds ago it was last active (None: before a reboot)."""
         found = read_record(self.record)
         if found is None:
             return None
@@ -106,7 +106,7 @@ class Holder:
         return {"run": found.get("run"), "idle_seconds": max(uptime() - seen, 0)}
 
     def note(self, *, ended: bool = False) -> None:
-        """Say who has the lock, for everyone to read."""
+        """Record who holds the lock, readable by everyone."""
         new = self.record + ".new"
         text = json.dumps(dict(self.begin, boot=boot(), seen=uptime(), ended=ended))
         descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o644)
@@ -140,13 +140,13 @@ class Holder:
         return folder(os.path.join(folder(self.journals, 0o700), self.cluster), 0o700)
 
     def write(self, path: str, content: bytes) -> None:
-        """Append whole lines, on the disk when this returns."""
+        """Append whole lines, on disk when this returns."""
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(path, flags, 0o600)
         try:
             size = os.fstat(descriptor).st_size
             if size and os.pread(descriptor, 1, size - 1) != b"\n":
-                content = b"\n" + content  # a line that was cut off when this machine or its disk failed
+                content = b"\n" + content  # a line was cut off when this machine or its disk failed
             while content:
                 content = content[os.write(descriptor, content) :]
             os.fsync(descriptor)
@@ -154,7 +154,7 @@ class Holder:
             os.close(descriptor)
 
     def drop_old(self) -> None:
-        """Keep the latest journals, by when they were last written to."""
+        """Keep the most recently written journals."""
         try:
             place = self.own_folder()
             found = [os.path.join(place, name) for name in os.listdir(place) if name.endswith(".jsonl")]
@@ -164,7 +164,7 @@ class Holder:
             self.problem = getattr(error, "strerror", None) or str(error)
 
     def hold(self, rest: bytes) -> None:
-        """Until the run ends, is silent, or is gone."""
+        """Serve until the run ends, is silent for too long, or disconnects."""
         while True:
             *lines, rest = rest.split(b"\n")
             if any(lines):
@@ -181,7 +181,7 @@ class Holder:
 
 
 def note_for_auditors(text: str | None) -> None:
-    """In the head's own journal, which outlives what a run keeps elsewhere."""
+    """Log to the head's systemd journal, which outlives the run's journals."""
     if text is not None:
         syslog.syslog(syslog.LOG_AUTHPRIV | syslog.LOG_NOTICE, text)
 
@@ -192,7 +192,7 @@ def say(answer: dict[str, Any]) -> None:
 
 
 def first_line() -> tuple[bytes, bytes]:
-    """The first line, and what came with it."""
+    """The first line, and further data read with it."""
     text = b""
     while b"\n" not in text and len(text) < LINE_MAX:
         more = os.read(0, 1 << 16) if select.select([0], [], [], 60)[0] else b""
@@ -204,7 +204,7 @@ def first_line() -> tuple[bytes, bytes]:
 
 
 def main() -> None:
-    """Hold the lock, or say who has it."""
+    """Hold the lock, or report who holds it."""
     begin, rest = first_line()
     try:
         holder = Holder(json.loads(begin))
@@ -224,7 +224,7 @@ def main() -> None:
         say({"held": True, "previous": previous, "problem": holder.problem})
         holder.hold(rest)
     except OSError:
-        pass  # the other side is gone
+        pass  # the peer is gone
     note_for_auditors(audit_lines.ended(holder.cluster, holder.begin["run"]))
     try:
         holder.note(ended=True)

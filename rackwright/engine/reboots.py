@@ -108,7 +108,7 @@ class Reboots:
         self.notes: list[str] = []
         """Why nodes were not rebooted."""
         self.refused: list[str] = []
-        """Nodes that were to be rebooted whatever is due, and were not touched."""
+        """Nodes with a requested reboot that were not changed."""
         self.failed: list[str] = []
         """Nodes that were, and did not return, or are not as declared or do not pass their checks after it."""
 
@@ -118,7 +118,7 @@ class Reboots:
         return self._asked.kill_jobs
 
     def planned(self, plan: PlanResult, names: Iterable[str]) -> list[str]:
-        """Those of these nodes that the plan says to reboot, and that may be, as far as that is known before a drain."""
+        """Those of these nodes that the plan reboots and that may be rebooted, as far as known before a drain."""
         due = [name for name in names if plan.nodes[name].reboot]
         before = self._boots.before(due) if due else {}
         return [name for name in due if before[name].never is None]
@@ -135,7 +135,7 @@ class Reboots:
             if before.why_not is None:
                 boots[name] = before.boot
             elif self._asked.whether_due_or_not:
-                why = f"not rebooted: {before.why_not}; it was left as it is"
+                why = f"not rebooted: {before.why_not}; it was not changed"
                 found[name] = replace(due[name], ok=False, reboot=(), error=why)
                 self.refused.append(name)
             else:

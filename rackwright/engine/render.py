@@ -23,7 +23,7 @@ def render_node(cluster: Cluster, node: Node, *, deploy: Path | None = None) -> 
     Driver([Site(cluster, node, offline=True)], chosen, reports, connector=EmptyNode).plan()
     plan = reports.plans[node.name]
     if plan.error is not None:
-        raise RunFailed(f"{node.name} cannot be rendered: {plan.error}")
+        raise RunFailed(f"Cannot render the files of {node.name}: {plan.error}")
     return {
         change.target: change.content
         for operation in plan.operations

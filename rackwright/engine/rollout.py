@@ -1,4 +1,4 @@
-"""Carrying out a plan wave by wave: drain, apply, reboot where asked, resume, judge, go on or stop."""
+"""Carries out a plan in waves: drain, apply, reboot if requested, resume, judge, continue or stop."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class Rollout:
         notice: Callable[[str], None] = lambda text: None,
         reboots: Asked | None = None,
     ) -> None:
-        """`confirm` returns once it is known whether this run still has its lock; `notice` is given a sentence while it
-        goes on; `reboots`: None: there are none.
+        """`confirm` returns once it is known whether this run still holds its lock; `notice` receives a sentence while it
+        runs; `reboots`: None: no reboots.
         """
         self._asked = reboots
         self._reboots: Reboots | None = None
@@ -58,14 +58,14 @@ class Rollout:
         }
         self._failed_reboot: str | None = None
         self.left_drained: set[str] = set()
-        """Nodes that this run took out of service, or may have, and has not put back."""
+        """Nodes that this run drained, or may have drained, and has not resumed."""
         self.stopped: str | None = None
-        """Why waves were not begun."""
+        """Why waves were not started."""
         self.notes: list[str] = []
         """Nodes that were not rebooted, and why."""
 
     def run(self) -> ApplyResult:
-        """Wave after wave until all are done, the policy says stop, or Ctrl-C does."""
+        """Wave after wave until all are done, the policy stops them, or Ctrl-C does."""
         due = [
             self._cluster.by_name[name]
             for name, node in self._plan.nodes.items()
@@ -104,7 +104,7 @@ class Rollout:
         return result
 
     def _broken_off(self) -> str | None:
-        """Why nothing more may be begun, whatever became of the nodes so far."""
+        """Why nothing more may start, independent of the results so far."""
         self._confirm()
         if self._session.interrupted:
             return "the run was interrupted"
@@ -132,8 +132,8 @@ class Rollout:
     def _drain(
         self, manager: Manager, names: list[str], wave: Iterable[str], killing: Iterable[str] = ()
     ) -> list[str] | None:
-        """Those of these nodes that may be touched now; None: the run is broken off, and none of the wave is."""
-        # journaled first, so that a later run knows what this one may have drained before it was killed
+        """Those of these nodes that may be changed now; None: the run is stopped, and no node of the wave is changed."""
+        # journaled first, so that a later run knows what this one may have drained if it is killed
         self._journal.step("drain", nodes=names)
         if (why := self._broken_off()) is not None:
             self.stopped = why
@@ -150,8 +150,8 @@ class Rollout:
         self.left_drained.difference_update(refused)
         for name, why in refused.items():
             done = self._outcomes[name].operations
-            self._outcomes[name] = NodeOutcome(name, False, done, error=f"{why}; it was left as it is")
-        if (why := self._broken_off()) is not None:  # while their jobs ended
+            self._outcomes[name] = NodeOutcome(name, False, done, error=f"{why}; it was not changed")
+        if (why := self._broken_off()) is not None:  # while waiting for their jobs
             self.stopped = why
             self._leave([[name for name in wave if name not in refused]], why)
             self._resume(manager, ready)
@@ -168,7 +168,7 @@ class Rollout:
     def _reboot(
         self, reboots: Reboots, manager: Manager | None, wave: Iterable[str], drained: list[str]
     ) -> list[str]:
-        """Reboot what is due by now; the nodes that had to be drained for it only now."""
+        """Reboot what is due; these nodes had to be drained for it first."""
         due = [name for name in wave if self._outcomes[name].ok and self._outcomes[name].reboot]
         workers = [name for name in due if self._cluster.by_name[name].holds(NodeRole.WORKER)]
         late: list[str] = []
@@ -186,11 +186,11 @@ class Rollout:
             data = {"ok": outcome.ok, "changed": outcome.changed, "error": outcome.error}
             self._journal.write("node", sync=True, node=name, **data)
         if reboots.failed:
-            self._failed_reboot = f"{fold(reboots.failed)} did not come through the reboot"
+            self._failed_reboot = f"{fold(reboots.failed)} did not come back after the reboot"
         return late
 
     def _resume(self, manager: Manager, good: list[str]) -> None:
-        """What cannot be resumed stays drained and failed; a later run that finds it as declared resumes it."""
+        """Resume nodes. If that fails, they stay drained and failed; a later run that finds them as declared resumes them."""
         if not good:
             return
         try:
@@ -202,13 +202,15 @@ class Rollout:
                 self._outcomes[name] = NodeOutcome(name, False, error=done)
             return
         self.left_drained.difference_update(good)
-        released = [name for name in good if name not in resumed]  # drained by a person, before or meanwhile
+        released = [
+            name for name in good if name not in resumed
+        ]  # drained by an operator, before or in the meantime
         for event, nodes in (("resume", resumed), ("released", released)):
             if nodes:
                 self._journal.step(event, nodes=nodes)
 
     def _must_drain(self, wave: Iterable[str], rebooted: Iterable[str]) -> list[str]:
-        """Workers of this wave that are rebooted, or on which something disruptive is planned."""
+        """Workers of this wave that are rebooted, or have a disruptive change planned."""
         return [
             name
             for name in wave
@@ -221,10 +223,10 @@ class Rollout:
 
     def _leave(self, waves: Iterable[Iterable[str]], why: str) -> None:
         for name in (name for wave in waves for name in wave):
-            self._outcomes[name] = NodeOutcome(name, False, error=f"not begun: {why}")
+            self._outcomes[name] = NodeOutcome(name, False, error=f"not started: {why}")
 
 
 def _comment(run: str) -> str:
-    """What others see of this run in Alertmanager."""
+    """Author of this run's silences in Alertmanager."""
     by = who()
     return f"rackwright run {run} of {by['user']}@{by['host']}"

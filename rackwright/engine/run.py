@@ -25,10 +25,10 @@ from rackwright.plan.erasures import Erasable, checked
 from rackwright.plan.node_plan import ApplyResult, PlanResult
 
 OF_FLAGS = {"canary", "size", "stop_after", "pause_seconds"}
-"""Settings of the waves that flags may set: kept with a run, so that resume uses them."""
+"""Wave settings that flags may override: stored with a run, so that resume uses them."""
 
 Notice = Callable[[str], None]
-"""Given a sentence for the operator while a run goes on."""
+"""Receives sentences for the operator during a run."""
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,10 @@ class Applied:
     run: str | None = None
     """The name of its journal."""
     notes: tuple[str, ...] = ()
-    """Sentences for the operator: nodes left drained, by this run or others, those put back, why it stopped."""
+    """Sentences for the operator: nodes left drained by this run or others, resumed nodes, why it stopped."""
 
     def noting(self, *notes: str | None) -> Applied:
-        """The same, with further notes; None is none."""
+        """A copy with further notes; None is ignored."""
         return replace(self, notes=(*self.notes, *(note for note in notes if note is not None)))
 
     def to_json(self) -> dict[str, Any]:
@@ -116,8 +116,8 @@ def apply(
 ) -> Applied:
     """Plan, have the plan confirmed, and carry it out.
 
-    `erase` returns the disks whose serials were typed; `waves` replaces the cluster file's, `parallel` limits the nodes
-    per worker, `new_secrets` generates lost ones, `reboots`: where one is due. Holds the lock here, and on a head (RunLocked).
+    `erase` returns the disks whose serials were typed; `waves` overrides the cluster file's, `parallel` limits the nodes
+    per worker, `new_secrets` generates lost ones, `reboots`: for due reboots. Holds the lock here, and on a head (RunLocked).
     """
     with (
         run_lock(cluster.name),
@@ -136,7 +136,7 @@ def apply(
         by = {"run": journal.run, **who()}
         head = locks.enter_context(HeadLock(cluster, by, lost=lambda why: session.stop(why), notice=notice))
         if head.another_ran_within(time.monotonic() - began):
-            notice("Another run ended while this one was planned: planning again.")
+            notice("Another run finished while this one was planning: planning again.")
             session = sessions.enter_context(request.session())
             planned = session.plan()
             secrets.refuse_replacing(planned, apply=True)
@@ -151,7 +151,7 @@ def apply(
 
 @dataclass(frozen=True)
 class _Request:
-    """What an apply was asked to do."""
+    """The request for an apply."""
 
     cluster: Cluster
     limit: str | None
@@ -162,11 +162,11 @@ class _Request:
     policy: Waves
     parallel: int | None
     code: str | None
-    """What a plan names as its code where secrets were generated for it."""
+    """Code key of a plan whose secrets were generated for it."""
     reboots: Asked | None = None
 
     def has_work(self, planned: PlanResult) -> bool:
-        """Whether there is something to apply, or to reboot where that was asked for."""
+        """Whether there is something to apply, or to reboot if requested."""
         return bool(planned.changes or (self.reboots is not None and planned.reboots))
 
     def session(self) -> Session:
@@ -233,14 +233,14 @@ def _carry_out(
         notes.append(f"The run stopped: {rollout.stopped}.")
     if rollout.left_drained:
         notes.append(
-            f"{fold(sorted(rollout.left_drained))}: left drained by this run; put back once as declared: "
+            f"{fold(sorted(rollout.left_drained))}: left drained by this run; to resume them once they are as declared: "
             f"rackwright resume {journal.run}"
         )
     return Applied(planned, result, journal.run, tuple(notes))
 
 
 def _put_back(request: _Request, applied: Applied, own: str, resumed: str | None, head: HeadLock) -> Applied:
-    """With the nodes that runs left drained put back, as far as they are as declared; the site's deploy alone."""
+    """Also resumes nodes that runs left drained, if they are as declared; only for the site's deploy."""
     if request.deploy is not None:
         return applied
 
@@ -256,12 +256,12 @@ def _put_back(request: _Request, applied: Applied, own: str, resumed: str | None
 def _secrets_of(
     cluster: Cluster, limit: str | None, roles: frozenset[str] | None, deploy: Path | None, new: bool
 ) -> Iterator[tuple[NewSecrets, str | None]]:
-    """The run's secrets, and the code that its plan names where they had to be generated: that without them.
+    """The run's secrets, and the plan's code key if they had to be generated: the one without them.
 
-    Those generated for a plan that is not carried out are removed again.
+    Secrets generated for a plan that is not carried out are removed again.
     """
     refuse_unfinished_rotation(cluster)
-    code = version_key(cluster, deploy)  # before they are stored: as of a plan made earlier
+    code = version_key(cluster, deploy)  # before they are stored: as for a plan made earlier
     secrets = generated(cluster, limit, roles, new_secrets=new)
     try:
         yield secrets, code if secrets.new else None

@@ -1,4 +1,4 @@
-"""One run at a time of one user on one machine; rackwright.engine.head_lock is for several of them."""
+"""One run at a time per user and machine; rackwright.engine.head_lock coordinates several of them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def run_lock(cluster: str) -> Iterator[None]:
     """Hold the cluster's lock; RunLocked, naming the holder, if another run has it.
 
     The lock is the kernel's (flock): it ends with the process that held it, even a killed one.
-    RackwrightError where the state folder cannot be written: a run could not record what it changes.
+    RackwrightError if the state folder cannot be written: a run could not record what it changes.
     """
     path = state_folder(cluster) / "run.lock"
     try:
@@ -59,7 +59,7 @@ def run_lock(cluster: str) -> Iterator[None]:
 
 
 def _write(handle: IO[str]) -> None:
-    """Past the handle's buffer, which would be written again, and fail again, when it is closed."""
+    """Write past the handle's buffer, which would be flushed, and fail, again on close."""
     os.ftruncate(handle.fileno(), 0)
     text = json.dumps(who()).encode()
     if os.write(handle.fileno(), text) < len(text):
@@ -68,7 +68,7 @@ def _write(handle: IO[str]) -> None:
 
 def _unwritable(folder: object, error: OSError) -> RackwrightError:
     return RackwrightError(
-        f"The state folder {folder} cannot be written: {error.strerror}. Nothing was changed.",
+        f"Cannot write to the state folder {folder}: {error.strerror}. Nothing was changed.",
         hint="free space there, or set XDG_STATE_HOME to a folder on another disk, e.g. /var/tmp/state",
     )
 
@@ -76,7 +76,7 @@ def _unwritable(folder: object, error: OSError) -> RackwrightError:
 def _holder(text: str) -> str:
     try:
         holder = read_json(text)
-        said = "{user}@{host} (pid {pid}, `{command}`) since {since}".format(**holder)
+        words = "{user}@{host} (pid {pid}, `{command}`) since {since}".format(**holder)
     except (ValueError, KeyError, TypeError, IndexError, AttributeError):
         return "another run that has not written its name yet"
-    return printable(said, 400)
+    return printable(words, 400)

@@ -13,12 +13,12 @@ from typing import Any
 from rackwright.engine.lock_holder import boot, read_record, uptime
 
 LIMIT = 8 << 20
-"""Of all lines: of many runs the latest are printed, of one the first operations are left out, and nothing else."""
+"""Size limit of all lines: of many runs the latest are printed; of one, only its first operations are omitted."""
 OPERATIONS = ('"event": "start"', '"event": "finish"')
 
 
 def holder(path: str) -> dict[str, Any] | None:
-    """The run that has or had the lock, and how many seconds ago it was last heard of."""
+    """The run that holds or held the lock, and how many seconds ago it was last active."""
     record = read_record(path)
     seen = record.get("seen") if record else None
     if record is None or not isinstance(seen, (int, float)) or record.get("boot") != boot():
@@ -27,7 +27,7 @@ def holder(path: str) -> dict[str, Any] | None:
 
 
 def is_operation(line: str) -> bool:
-    """Whether the line is about a single operation: their number has no bound, and only `runs RUN` shows them."""
+    """Whether the line is about a single operation: their number is unlimited, and only `runs RUN` shows them."""
     return any(kind in line for kind in OPERATIONS)
 
 

@@ -80,7 +80,7 @@ class Session:
 
     @contextmanager
     def again(self, nodes: Iterable[str]) -> Iterator[Session]:
-        """A session like this one for some of its nodes, e.g. once they were rebooted: with connections of its own.
+        """A session like this one for some of its nodes, e.g. after a reboot: with new connections.
 
         What stops or interrupts one of the two does so to both.
         """

@@ -1,4 +1,4 @@
-"""Secrets that the site supplies: a run without one of them is refused before the first connection."""
+"""Secrets that the site supplies: a run that lacks one of them is refused before the first connection."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rackwright.secrets.store import store_of
 
 
 def refuse_missing(cluster: Cluster, nodes: Iterable[Node], roles: Collection[str] | None) -> None:
-    """SecretsError where the store lacks a password that the roles of a run need and that nothing may generate."""
+    """SecretsError if the store lacks a password that the roles of a run need and that cannot be generated."""
     needed: dict[str, str] = {}
     for node in nodes:
         for role, options in node.options.items():

@@ -11,9 +11,9 @@ from rackwright.model.types import NodeRole
 
 
 def plan_waves(nodes: Sequence[Node], policy: Waves, *, heads_alone: bool = False) -> list[tuple[str, ...]]:
-    """Waves of node names: canaries first, then by the policy's order and size; before others those they wait for.
+    """Waves of node names: canaries first, then by the policy's order and size; nodes that others wait for come earlier.
 
-    `heads_alone`, where nodes may reboot: each head is a wave, first where the policy has no order.
+    `heads_alone`, if nodes may reboot: each head is a separate wave, first unless the policy has an order.
 
     >>> # 10 workers, canary 1, size "50%": waves of 1, 5 and 4
     """
@@ -33,7 +33,7 @@ def plan_waves(nodes: Sequence[Node], policy: Waves, *, heads_alone: bool = Fals
 
 
 def _goes_first(node: Node) -> bool:
-    """Whether services of other nodes wait for one of this node, by its roles."""
+    """Whether services of other nodes wait for one of this node's roles."""
     return any(isinstance(given, GoesFirst) and given.goes_first(node) for given in node.options.values())
 
 
@@ -57,7 +57,7 @@ def amount(size: int | str, total: int) -> int:
 
 
 def must_stop(policy: Waves, outcomes: Iterable[bool]) -> str | None:
-    """Why no further wave may begin after these outcomes (True: the node is as declared), or None."""
+    """Why no further wave may start after these outcomes (True: the node is as declared), or None."""
     if policy.stop_after is None:
         return None
     results = list(outcomes)
@@ -68,4 +68,4 @@ def must_stop(policy: Waves, outcomes: Iterable[bool]) -> str | None:
         over = failed * 100 > len(results) * int(policy.stop_after.removesuffix("%"))
     if not failed or not over:
         return None
-    return f"{failed} of {len(results)} nodes failed, and waves.stop_after is {policy.stop_after}"
+    return f"{failed} of {len(results)} nodes failed (waves.stop_after is {policy.stop_after})"

@@ -1,4 +1,4 @@
-"""The worker processes of a run, one per shard, and the nodes each has not reported yet."""
+"""The worker processes of a run, one per shard, and the nodes that each has not reported yet."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rackwright.state_folder import state_folder
 
 IN_SYNC_PER_WORKER = 150
 EVALUATED_PER_WORKER = 15
-"""Starting a worker costs as much as checking 150 nodes that are in sync, or evaluating 15."""
+"""Starting a worker takes as long as checking 150 nodes that are in sync, or evaluating 15."""
 _STOP_SECONDS = 60
 _LOG_TAIL = 12
 _LOGS_KEPT = 50
@@ -30,9 +30,9 @@ Event = dict[str, Any]
 
 
 def split(nodes: Sequence[Node], per_worker: int) -> list[dict[str, str]]:
-    """Node -> host class for each worker: as many workers as are worth their start, up to one per core.
+    """Node -> host class for each worker: as many workers as are worth starting, up to one per core.
 
-    Every worker gets its part of each class, so that none is left with the slow ones.
+    Every worker gets a share of each class, so that no worker gets only slow ones.
     """
     pieces = max(1, min(-(-len(nodes) // per_worker), os.cpu_count() or 1))
     ordered = [(node.name, name) for name, members in shards(nodes) for node in members]
@@ -42,19 +42,19 @@ def split(nodes: Sequence[Node], per_worker: int) -> list[dict[str, str]]:
 def start_process(errors: TextIO) -> subprocess.Popen[str]:
     """A process that waits for its job."""
     return subprocess.Popen(
-        # -P: a json.py in the operator's current folder is not Python's own
+        # -P: ignore a json.py in the operator's current folder
         [sys.executable, "-P", "-m", "rackwright.pyinfra_driver.worker"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=errors,
         text=True,
-        start_new_session=True,  # a terminal's Ctrl-C reaches this process alone
+        start_new_session=True,  # a terminal's Ctrl-C reaches only this process
         env={**os.environ, "PYINFRA_PROGRESS": "off"},
     )
 
 
 def _opened(log: Path) -> TextIO:
-    """A worker's log; nowhere if the disk has no room for a new file, as a run under way needs its workers more."""
+    """A worker's log; discarded if the disk is full, because the workers matter more to a running run."""
     try:
         errors = log.open("w")
         log.chmod(0o600)
@@ -73,9 +73,9 @@ class Worker:
     """Name -> host class."""
     waiting_for: set[str] = field(default_factory=set)
     retry: bool = False
-    """It took over from one that died."""
+    """It replaced a worker that died."""
     apply_when_ready: bool = False
-    """It took over in the middle of an apply: what it plans is applied at once."""
+    """It replaced a worker during an apply: what it plans is applied immediately."""
     ended: bool = False
 
     def order(self, **order: Any) -> None:  # noqa: ANN401 - JSON data
@@ -86,20 +86,20 @@ class Worker:
             self.process.stdin.write(json.dumps(order) + "\n")
             self.process.stdin.flush()
         except (BrokenPipeError, ValueError):
-            pass  # it died: the end of its stdout reports that, its log the cause
+            pass  # it died: the end of its stdout reports that, and its log has the cause
 
     def why_it_ended(self) -> str:
         """Why it ended, from its log."""
         try:
             lines = self.log.read_text(errors="replace").strip().splitlines()[-_LOG_TAIL:]
         except OSError as error:
-            lines = [f"the log cannot be read: {error.strerror}"]
+            lines = [f"cannot read the log: {error.strerror}"]
         status = self.process.poll()
         return "\n    ".join([f"its worker process ended (status {status}), log {self.log}:", *lines])
 
 
 def _event_of(line: str) -> Event | None:
-    """The event in a line; None where there is none that the session can take."""
+    """The event in a line; None if the session cannot use it."""
     try:
         event = json.loads(line)
         if event["event"] == "planned":
@@ -136,7 +136,7 @@ class Workers:
                 old.unlink(missing_ok=True)
 
     def start(self, nodes: dict[str, str], *, retry: bool = False) -> Worker:
-        """A new process; it begins to plan its nodes at once."""
+        """A new process; it starts planning its nodes immediately."""
         log = self._logs / f"worker-{os.getpid()}-{len(self.all)}.log"
         with _opened(log) as errors:
             process = start_process(errors)
@@ -148,7 +148,7 @@ class Workers:
         return worker
 
     def events(self) -> Iterator[tuple[Worker, Event | None]]:
-        """Events until all nodes are reported; None when a worker died with nodes unreported."""
+        """Events until all nodes are reported; None if a worker died with nodes unreported."""
         for worker in self.all:
             if worker.ended and worker.waiting_for:  # since the last phase
                 yield worker, None
@@ -164,7 +164,7 @@ class Workers:
                 worker.waiting_for.clear()
 
     def stop(self) -> None:
-        """Have every worker finish the current operation, close its connections and exit."""
+        """Make every worker finish the current operation, close its connections and exit."""
         for worker in self.all:
             worker.order(stop=True)
         for worker in self.all:
@@ -181,7 +181,7 @@ class Workers:
         assert worker.process.stdout is not None  # Popen was given a pipe
         for line in worker.process.stdout:
             event = _event_of(line)
-            if event is None:  # it died while it wrote, or is out of its mind
+            if event is None:  # it died while writing, or is broken
                 worker.process.kill()
                 break
             self._events.put((worker, event))

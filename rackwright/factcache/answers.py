@@ -134,7 +134,7 @@ class Answers:
     executions: int = 0
     _known: dict[str, CommandResult] = field(default_factory=dict)
     _places: dict[str, int] = field(default_factory=dict)
-    """Where each question stands in `in_order`."""
+    """Position of each question in `in_order`."""
     _position: int = 0
     _applying: bool = False
 
@@ -217,9 +217,7 @@ class Answers:
             return None
         if result.exit_status != 0:
             output = last_line(result.stdout, result.stderr)
-            self.note = (
-                f"the fact helper exited {result.exit_status} saying {output}: answered by plain executions"
-            )
+            self.note = f"the fact helper exited {result.exit_status} with the output {output}: answered by plain executions"
             return None
         try:
             with _reading:

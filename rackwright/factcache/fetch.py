@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 ANSWER_SECONDS = 120
 """A node that needs longer for its answers counts as unreachable; a tenth of a second is usual."""
 _LABEL_MAX = 200
-"""Characters of what a node says it waits for."""
+"""Most characters of a node's description of what it waits for."""
 REPLY_MAX_BYTES = 4 * 2**20
 """Of the compressed answers. A working head with every role sends some 30 KiB."""
 
@@ -79,9 +79,9 @@ def open_node(cluster: Cluster, node: Node, cache: ClassCache | FactCache | None
 
 
 def _stalled(errors: str) -> str:
-    """What the helper said last that it was waiting for, as a sentence; empty where it said nothing."""
-    said = [line.removeprefix(WAITS) for line in errors.splitlines() if line.startswith(WAITS)]
-    return f" It was {WAITS}{printable(said[-1], _LABEL_MAX)}." if said else ""
+    """The helper's last report of what it was waiting for, as a sentence; empty if there is none."""
+    progress = [line.removeprefix(WAITS) for line in errors.splitlines() if line.startswith(WAITS)]
+    return f" It was {WAITS}{printable(progress[-1], _LABEL_MAX)}." if progress else ""
 
 
 def _unreachable(node: Node, error: ConnectionFailed, executions: int = 0) -> NodePlan:

@@ -25,7 +25,7 @@ __all__ = ["ENGLISH", "WAITS", "as_json", "execute", "sha256_hash", "sha256_of_s
 ENGLISH = dict(os.environ, LC_ALL="C")
 LARGE = 16 << 20
 WAITS = "waiting for "
-"""Begins what the helper says on stderr of a question that takes long."""
+"""Prefix of the helper's progress reports on stderr about slow questions."""
 ESCAPED = {ordin: f"\\u{ordin:04x}" for ordin in (*range(32), 127)}
 ESCAPED.update(
     str.maketrans({'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"})

@@ -1,1 +1,1 @@
-"""Facts of ours: each answers a whole question in one plain command."""
+"""rackwright's facts: each answers a complete question with one plain command."""

@@ -1,4 +1,4 @@
-"""Disks with their serials, slots, signatures and uses; md arrays; LVM volumes; mounts. util-linux and sysfs alone.
+"""Disks with their serials, slots, signatures and uses; md arrays; LVM volumes; mounts. util-linux and sysfs only.
 
 Read before mdadm and lvm2 are installed too, so that the plan of a new node is whole. What stands on a disk is what
 libblkid finds by probing it (`wipefs --no-act`), never what udev remembers of it.
@@ -27,7 +27,7 @@ serial_of() {
   lsblk --nodeps --noheadings --output SERIAL "/dev/$1" | tr -d '\\n'
 }
 """
-"""Of the device itself: sysfs has what the drive says (NVMe, virtio), udev's database is asked for other kinds."""
+"""Reads the device itself: sysfs has the serial of NVMe and virtio drives; udev's database has it for other kinds."""
 READ_SIGNATURES = """\
 signatures_of() {
   for part in "/sys/class/block/$1" "/sys/class/block/$1/$1"*; do
@@ -132,7 +132,7 @@ class _Reading:
 def parse(output: list[str]) -> Storage:
     """Read what the command prints; Refused where it is not that."""
     if not output or output[0] != "begin" or output[-1] != "end":
-        raise Refused("the node did not list its block devices to the end")
+        raise Refused("the node's list of block devices is incomplete")
     parts = [line.partition(" ") for line in output[1:-1] if line]
     reading = _Reading([(kind, text) for kind, _, text in parts])
     nodes = _lsblk(next(reading.all("lsblk"), ""))
@@ -157,7 +157,7 @@ def _lsblk(text: str) -> dict[str, dict[str, Any]]:
         devices = read_json(text)["blockdevices"]
         return {str(one["kname"]): one for one in devices}
     except (KeyError, TypeError) as error:
-        raise Refused(f"lsblk's answer lacks {error}") from None
+        raise Refused(f"lsblk's output lacks {error}") from None
 
 
 def _uses(one: dict[str, Any]) -> Iterator[str]:
@@ -225,14 +225,14 @@ def _arrays(reading: _Reading) -> Iterator[Array]:
             for key, state in found.items()
             if key.startswith("dev-")
         }
-        told = udev.get(name, {})
+        properties = udev.get(name, {})
         size = found.get("size", "0")
         yield Array(
             name,
             {key: value for key, value in found.items() if not key.startswith("dev-")},
             members,
-            told.get("MD_NAME", "").rpartition(":")[2],
-            tuple(sorted(told.get("DEVLINKS", "").split())),
+            properties.get("MD_NAME", "").rpartition(":")[2],
+            tuple(sorted(properties.get("DEVLINKS", "").split())),
             int(size) * 512 if size.isdecimal() else 0,
         )
 

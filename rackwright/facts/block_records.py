@@ -1,4 +1,4 @@
-"""What a node has of storage, as data."""
+"""Storage of a node, as data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Certificates of a node's services, and what its programs trust."""
+"""Certificates of a node's services, and the CAs that its programs trust."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class Anchor:
 
 
 class Anchors(FactBase[dict[str, Anchor]]):
-    """By file name: certificates in the trust store that begin with a prefix of ours."""
+    """By file name: certificates in the trust store with rackwright's prefix."""
 
     def command(self, folder: str, bundle: str, prefix: str) -> str:
         return _ANCHORS.format(folder=quote(folder), bundle=quote(bundle), prefix=quote(prefix))

@@ -1,4 +1,4 @@
-"""Which disk of a node is meant: by serial or slot, exactly one, or an error that says why not; what is on it."""
+"""Selects a disk of a node by serial or slot: exactly one, or an error with the reason; and what is on it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class NoDisk(NotChosen):
 
 
 def chosen(storage: Storage, selector: Selector) -> Disk:
-    """The disk that a selector means. NoDisk where it is not there, NotChosen where it cannot be told apart."""
+    """The disk that a selector matches. NoDisk if it is missing, NotChosen if the match is ambiguous."""
     if not storage.complete:
         raise NotChosen("The node did not list its disks.")
     found = [
@@ -28,16 +28,16 @@ def chosen(storage: Storage, selector: Selector) -> Disk:
         if (disk.serial == selector.serial if selector.serial is not None else selector.slot in disk.slots)
     ]
     if not found:
-        raise NoDisk(f"No disk {selector} is there.", hint="it has: " + listing(storage))
+        raise NoDisk(f"No disk matches {selector}.", hint="the node has: " + listing(storage))
     if len(found) > 1:
         raise NotChosen(
-            f"{len(found)} disks are {selector}: {', '.join(disk.device for disk in found)}; nothing is done to any."
+            f"{len(found)} disks match {selector}: {', '.join(disk.device for disk in found)}; none was changed."
         )
     disk = found[0]
     if disk.serial is None:
-        raise NotChosen(f"{selector}: {disk.device} has no serial that can be read; nothing is done to it.")
+        raise NotChosen(f"{selector}: {disk.device} has no readable serial; it was not changed.")
     if [other.serial for other in storage.disks].count(disk.serial) > 1:
-        raise NotChosen(f"Several disks have the serial {disk.serial}; nothing is done to any.")
+        raise NotChosen(f"Several disks have the serial {disk.serial}; none was changed.")
     return disk
 
 
@@ -45,10 +45,11 @@ def usable(disk: Disk) -> Disk:
     """The disk, which nothing uses and whose content is known. NotChosen otherwise."""
     if disk.signatures is None or disk.digest is None:
         raise NotChosen(
-            f"What is on {disk.description} cannot be read; it is not touched.", hint=f"wipefs {disk.device}"
+            f"The contents of {disk.description} are unreadable; it was not changed.",
+            hint=f"wipefs {disk.device}",
         )
     if disk.uses:
-        raise NotChosen(f"{disk.description} is in use, and is never erased: {'; '.join(disk.uses)}.")
+        raise NotChosen(f"{disk.description} is in use and is never erased: {'; '.join(disk.uses)}.")
     if disk.read_only:
         raise NotChosen(f"{disk.description} is read-only.")
     return disk

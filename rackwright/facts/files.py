@@ -1,4 +1,4 @@
-"""What stands at a path."""
+"""What exists at a path."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pyinfra.api.facts import FactBase
 from rackwright.facts.question import Question
 
 TEXT_LIMIT_BYTES = 1 << 20
-"""Larger files are compared by digest; nobody reads a diff of a megabyte."""
+"""Larger files are compared by digest; a diff of a megabyte is useless."""
 _SHA256_DIGITS = 64
 
 _FIND_OUT = """\

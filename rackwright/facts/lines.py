@@ -1,4 +1,4 @@
-"""Lines of a text as sshd and sudo read them."""
+"""Lines of a text as sshd and sudo parse them."""
 
 from __future__ import annotations
 

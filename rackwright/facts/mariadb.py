@@ -1,4 +1,4 @@
-"""What a MariaDB server has: databases, accounts, rights; read as root over the socket."""
+"""Databases, accounts and rights of a MariaDB server; read as root over the socket."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is broken in the node's package database, and what its package tool would do about it."""
+"""Damage in the node's package database, and what its package tool would do about it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _STATES = {
 
 
 def state_in_english(letters: str) -> str:
-    """What dpkg's status letters say, e.g. `iF` is half-configured."""
+    """Meaning of dpkg's status letters, e.g. `iF` is half-configured."""
     return f"{_STATES.get(letters[1:2], 'unknown state')} ({letters})"
 
 

@@ -80,7 +80,7 @@ def is_version(wanted: str | None, there: str) -> bool:
 
 
 def _locks_of(name: str, version: str) -> set[str]:
-    """How versionlock.list may say that a package stays at this version; no epoch is epoch 0."""
+    """Forms in versionlock.list that hold a package at this version; no epoch is epoch 0."""
     whole = version if ":" in version else f"0:{version}"
     return {f"{name}-{text}{end}" for text in (version, whole) for end in ("", ".*")}
 

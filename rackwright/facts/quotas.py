@@ -17,7 +17,7 @@ _ROW = re.compile(
     r"\s+(?P<files_used>\d+)\s+(?P<files_soft>\d+)\s+(?P<files>\d+)\s+\d+\s+\[[^\]]*\]\s*"
 )
 DEFAULT = 0
-"""XFS keeps the limits of users that have none of their own as those of uid 0, whom no limit binds."""
+"""XFS stores the limits of users without individual limits as those of uid 0, who has no limits."""
 
 
 @dataclass(frozen=True)

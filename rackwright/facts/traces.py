@@ -1,4 +1,4 @@
-"""What an intruder leaves on a node to come back: keys, accounts, sudo rules, sshd's settings, setuid files, holds.
+"""An intruder's possible ways back into a node: keys, accounts, sudo rules, sshd's settings, setuid files, holds.
 
 One command reads it all. Nothing in its answer depends on the time; secrets (password hashes) stay on the node.
 """
@@ -111,7 +111,7 @@ SETTINGS = (
 
 @dataclass(frozen=True)
 class Account:
-    """A line of passwd, with what shadow says of its password: open, locked or empty."""
+    """A line of passwd, with the state of its password from shadow: open, locked or empty."""
 
     name: str
     uid: int
@@ -179,7 +179,7 @@ class Traces:
 def parse_traces(lines: list[str]) -> Traces:
     """Read what the fact's command printed; ValueError where it did not come to its end."""
     if not lines or lines[-1] != "end":
-        raise ValueError("the answer is not whole")
+        raise ValueError("the answer is incomplete")
     found = Traces()
     for line in lines[:-1]:
         tag, _, rest = line.partition("|")

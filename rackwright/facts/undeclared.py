@@ -1,4 +1,4 @@
-"""What of a node's traces nothing declares: pure functions that plan and verify share."""
+"""Which of a node's traces are undeclared: pure functions that plan and verify share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""systemd units: what they are doing, and since when."""
+"""systemd units: their state, and since when."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class UnitState:
     """The unit file; empty where the unit is masked or has none."""
     drop_ins: tuple[str, ...] = ()
     newest: dict[str, float] = field(default_factory=dict)
-    """By watched path: the newest change at or below it; missing paths are left out."""
+    """By monitored path: the newest change at or below it; missing paths are left out."""
 
     def older_than(self, path: str) -> bool:
-        """Whether something at or below the watched path changed after the unit last did."""
+        """Whether something at or below the monitored path changed after the unit last did."""
         return self.newest.get(path, 0.0) > self.changed
 
 
@@ -49,7 +49,7 @@ _ENABLED = ("enabled", "static", "alias", "indirect", "generated")
 
 
 def parse_unit(lines: list[str]) -> UnitState:
-    """Read what the fact's command printed; nothing at all means there is no such unit."""
+    """Parse the output of the fact's command; empty output means that the unit does not exist."""
     values: dict[str, str] = {}
     newest: dict[str, float] = {}
     for line in lines:
@@ -86,7 +86,7 @@ def _seconds(stamp: str) -> float:
 
 
 class Unit(FactBase[UnitState]):
-    """State of a unit, and the newest change below each watched path."""
+    """State of a unit, and the newest change below each monitored path."""
 
     def command(self, unit: str, watch: tuple[str, ...] = ()) -> Question:
         newest = "\n".join(

@@ -1,4 +1,4 @@
-"""One BMC asked while it may restart: questions are asked again for a while, changes are never sent twice."""
+"""Queries one BMC that may be restarting: reads are retried for a while, changes are never sent twice."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Asking:
         if self.stop.wait(self.tempo.poll):
             raise FirmwareError(
                 "interrupted" + (f"; {waiting_for}" if waiting_for else ""),
-                hint="its BMC finishes what it has begun; run the same command again",
+                hint="its BMC finishes what it has started; run the same command again",
             )
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""BIOS attributes of one node set: pending first, then a boot, then read back."""
+"""Sets BIOS attributes of one node: pending first, then a boot, then read back."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ class BiosNode:
         self.boot()
         self.asking.until(lambda: not self._left(), self.asking.tempo.settle)
         if left := self._left():
-            texts = [f"{line.what} is {line.found}, declared is {line.declared}" for line in left]
+            texts = [f"{line.what} is {line.found}, but {line.declared} is declared" for line in left]
             raise FirmwareError(
-                f"The node has booted, and BIOS attributes are not as declared: {'; '.join(texts)}.",
-                hint="another attribute may rule them; see the maker's notes and the BMC's web page",
+                f"The node has booted, but BIOS attributes are not as declared: {'; '.join(texts)}.",
+                hint="another attribute may control them; see the vendor's release notes and the BMC's web interface",
             )
         return tuple(f"{name} {value}" for name, value in wanted.items())
 
@@ -55,7 +55,7 @@ class BiosNode:
     def _make_pending(self, wanted: Mapping[str, object]) -> None:
         """Have the next boot set them; an interrupted run may have done so already."""
         if not _lacking(wanted, self._reading().pending):
-            self.notice("the attributes are pending already")
+            self.notice("the attributes are already pending")
             return
         self.notice(
             "set with the next boot: " + ", ".join(f"{name}={value}" for name, value in wanted.items())
@@ -72,8 +72,8 @@ class BiosNode:
         if lacking and pending:  # some BMCs do not show what is pending: the boot shows it
             kept = ", ".join(sorted(set(wanted) - set(lacking))) or "none of them"
             raise FirmwareError(
-                f"The BMC did not take {', '.join(lacking)}; it keeps {kept} for the next boot.",
-                hint="correct `bios_attributes`; what the BMC keeps is set with the next boot in any case",
+                f"The BMC did not accept {', '.join(lacking)}; for the next boot it has {kept}.",
+                hint="correct `bios_attributes`; the next boot sets what the BMC already has pending",
             )
 
 

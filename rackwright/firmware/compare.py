@@ -1,4 +1,4 @@
-"""What is reported compared with what is declared. Pure functions."""
+"""Compares reported firmware with the declaration. Pure functions."""
 
 from __future__ import annotations
 
@@ -156,8 +156,8 @@ def _why(declared: object, found: object) -> str | None:
     if str(declared).lower() != str(found).lower() or same(declared, found):
         return None
     if isinstance(declared, str) and isinstance(found, str):
-        return "the case of its letters differs"
-    return f"the BMC has {_KINDS.get(type(found), 'another type')}, declared is {_KINDS.get(type(declared), 'another')}"
+        return "only the case of its letters differs"
+    return f"the BMC has {_KINDS.get(type(found), 'another type')}, but {_KINDS.get(type(declared), 'another')} is declared"
 
 
 _KINDS: dict[type, str] = {str: "text (in quotes)", bool: "true or false", int: "a number", float: "a number"}

@@ -1,4 +1,4 @@
-"""One node's firmware given a key: asked for by mokutil, a reboot, MokManager answered at the serial console, read back."""
+"""Enrols a key in one node's firmware: mokutil request, reboot, MokManager on the serial console, read back."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class EnrolNode:
                 manager = MokManager(self.node, channel, stopped=self.stopped, notice=self.notice)
                 manager.forget()
                 request(self.shell, self.cluster, self.node, self.key, password)
-                self.notice("the key is asked for; it reboots")
+                self.notice("the key is requested; rebooting")
                 order()
                 manager.enrol(self.key.sha1, password, self.appears)
 
@@ -63,7 +63,7 @@ class EnrolNode:
             raise
         state = state_of(self.shell, self.cluster, self.node, self.key)
         if state is not KeyState.ENROLLED:
-            raise FirmwareError(f"MokManager enrolled the key, and mokutil reports it as {state.value}.")
+            raise FirmwareError(f"MokManager enrolled the key, but mokutil reports it as {state.value}.")
         return (f"{self.key.name} enrolled",)
 
     def _revoke(self) -> None:

@@ -1,4 +1,4 @@
-"""Update images on this control node's HTTPS server, at random paths, for as long as a run needs them."""
+"""Serves update images from this control node's HTTPS server, at random paths, during a run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from rackwright.errors import FirmwareError
-from rackwright.firmware.plan import Step
+from rackwright.firmware.plan import UpdateStep
 from rackwright.install.authority import credentials
 from rackwright.install.desk import Desk
 from rackwright.install.server import Server
@@ -52,7 +52,7 @@ def served(cluster: Cluster, needed: bool) -> Iterator[Images | None]:
         server.close()
 
 
-def check_files(steps: Iterable[Step]) -> None:
+def check_files(steps: Iterable[UpdateStep]) -> None:
     """FirmwareError where a file is not the declared one."""
     for file, declared in {step.image: step.sha256 for step in steps}.items():
         if isinstance(file, str):
@@ -61,9 +61,9 @@ def check_files(steps: Iterable[Step]) -> None:
             with file.open("rb") as stream:
                 found = hashlib.file_digest(stream, "sha256").hexdigest()
         except OSError as error:
-            raise FirmwareError(f"The image {file} cannot be read: {error.strerror}.") from error
+            raise FirmwareError(f"Cannot read the image {file}: {error.strerror}.") from error
         if found != declared:
             raise FirmwareError(
-                f"The SHA-256 of {file} is {found}, declared is {declared}; nothing was changed.",
-                hint="fetch it again from the maker, or correct `sha256`",
+                f"The SHA-256 of {file} is {found}, but {declared} is declared; nothing was changed.",
+                hint="download it again from the vendor, or correct `sha256`",
             )

@@ -1,4 +1,4 @@
-"""Nodes one after the other, or some at once: out of service, changed, booted where needed, read back, in service again."""
+"""Changes nodes one after the other or in parallel: drain, change, boot if needed, read back, resume."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Maintenance:
             why = self._why_not(outcomes)
             if why is not None:
                 outcomes += [
-                    Outcome(node.name, False, error=f"not begun: {why}", begun=False) for node in wave
+                    Outcome(node.name, False, error=f"not started: {why}", begun=False) for node in wave
                 ]
                 continue
             with self.around([node.name for node in wave]):
@@ -126,12 +126,12 @@ class Maintenance:
             changed = self._done(node, asking)
         except KeyboardInterrupt:
             self.stop.set()
-            again = "its BMC finishes what it has begun; run the same command again"
+            again = "its BMC finishes what it has started; run the same command again"
             return self._failed(node, INTERRUPTED, again)
         except RackwrightError as error:
             return self._failed(node, error.message, error.hint)
         except NotBooted as error:
-            return self._failed(node, f"{error}.", "see its console: `rackwright bmc console FILE NODE`")
+            return self._failed(node, f"{error}.", "see its console with `rackwright bmc console FILE NODE`")
         except Exception as error:  # noqa: BLE001 - it ends this node alone
             return self._failed(node, printable(f"{type(error).__name__}: {error}", 300), None)
         finally:
@@ -143,10 +143,10 @@ class Maintenance:
         power = asking.ask(lambda client: client.power())
         if power not in (Power.ON, Power.OFF):
             raise FirmwareError(
-                f"its power is {power.value}; it was left as it is.", hint="run again in a minute"
+                f"its power is {power.value}; it was not changed.", hint="run again in a minute"
             )
         on = power is Power.ON
-        self.notice(node.name, "waits for its jobs to end" if on else "is off")
+        self.notice(node.name, "waiting for its jobs to end" if on else "is off")
         self.service.take(node, on=on)
         self.record("firmware", {"nodes": [node.name]})
         hands = Hands(

@@ -1,4 +1,4 @@
-"""A node's machine owner keys (MOK), asked and changed with mokutil over ssh. Texts: mokutil 0.6.0 and 0.7.2."""
+"""Queries and changes a node's machine owner keys (MOK) with mokutil over ssh. Texts: mokutil 0.6.0 and 0.7.2."""
 
 from __future__ import annotations
 
@@ -84,13 +84,13 @@ def read_key(path: Path) -> SigningKey:
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise FirmwareError(f"{path} cannot be read: {error.strerror}.") from None
+        raise FirmwareError(f"Cannot read {path}: {error.strerror}.") from None
     try:
         certificate = _certificate(content)
     except (Refused, ValueError) as error:
         raise FirmwareError(
-            f"{path} is not a certificate: {error}.",
-            hint="the certificate, e.g. /var/lib/dkms/mok.pub, not the private key: "
+            f"{path} is not a valid certificate: {error}.",
+            hint="use the certificate, e.g. /var/lib/dkms/mok.pub, not the private key: "
             "openssl x509 -in mok.pem -outform DER -out mok.der",
         ) from None
     der = certificate.public_bytes(Encoding.DER)
@@ -101,7 +101,7 @@ def _certificate(content: bytes) -> x509.Certificate:
     if content.startswith(b"-----BEGIN"):
         found = certificates_in(content.decode("ascii", errors="replace"))
         if len(found) != 1:
-            raise Refused(f"it holds {len(found)} certificates")
+            raise Refused(f"it contains {len(found)} certificates")
         return found[0]
     if len(content) > _FILE_MAX:
         raise Refused(f"it has more than {_FILE_MAX} bytes")
@@ -127,11 +127,11 @@ def request(
 ) -> CommandResult:
     """Have the next boot ask whether to enrol the key, with this password; an earlier request is dropped."""
     command = _IMPORT.replace("{key}", _encoded(key))
-    said = _run(shell, cluster, node, command, stdin=f"{password.reveal()}\n" * 2)
-    if _state(said, node) is not KeyState.REQUESTED:
-        why = last_line(said.stdout, said.stderr).replace(password.reveal(), "(the password)")
-        raise FirmwareError(f"{node} did not take the request to enrol the key: {why}")
-    return said
+    answer = _run(shell, cluster, node, command, stdin=f"{password.reveal()}\n" * 2)
+    if _state(answer, node) is not KeyState.REQUESTED:
+        why = last_line(answer.stdout, answer.stderr).replace(password.reveal(), "(the password)")
+        raise FirmwareError(f"{node} did not accept the request to enrol the key: {why}")
+    return answer
 
 
 def revoke(shell: RootShell, cluster: Cluster, node: str) -> None:
@@ -177,11 +177,11 @@ def _with_key(key: SigningKey) -> str:
     return _WITH_KEY.replace("{key}", _encoded(key))
 
 
-def _state(said: CommandResult, node: str) -> KeyState:
-    if said.exit_status in _NOT_FOUND or "mokutil: not found" in said.stdout:
+def _state(answer: CommandResult, node: str) -> KeyState:
+    if answer.exit_status in _NOT_FOUND or "mokutil: not found" in answer.stdout:
         raise FirmwareError(f"{node} has no mokutil.", hint="install the package mokutil there")
-    found = next((state for words, state in _SAYS if words in said.stdout), None)
+    found = next((state for words, state in _SAYS if words in answer.stdout), None)
     if found is None:
-        why = last_line(said.stdout, said.stderr)
-        raise FirmwareError(f"mokutil of {node} does not report whether the key is enrolled: {why}")
+        why = last_line(answer.stdout, answer.stderr)
+        raise FirmwareError(f"mokutil on {node} does not report whether the key is enrolled: {why}")
     return found

@@ -1,4 +1,4 @@
-"""Which images a node needs, in which order, and what prevents it. Pure functions."""
+"""Which images a node needs, in which order, and what prevents the update. Pure functions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rackwright.model.firmware import Baseline, Release
 
 
 @dataclass(frozen=True)
-class Step:
+class UpdateStep:
     """One image, and what it is to bring to its declared version."""
 
     image: str | Path
@@ -36,7 +36,7 @@ class Step:
         return f"{what} ({self.name})"
 
 
-def steps(baseline: Baseline, lines: Iterable[Line]) -> tuple[Step, ...]:
+def steps(baseline: Baseline, lines: Iterable[Line]) -> tuple[UpdateStep, ...]:
     """The images that are needed: first the BMC's, then the BIOS', then others; an image of several parts once."""
     differing: dict[str, list[Line]] = {}
     for line in lines:
@@ -47,7 +47,7 @@ def steps(baseline: Baseline, lines: Iterable[Line]) -> tuple[Step, ...]:
         image = release.file or release.url
         if image is not None and name in differing:
             found.setdefault(image, (release, []))[1].extend(differing[name])
-    return tuple(Step(image, release.sha256, tuple(of)) for image, (release, of) in found.items())
+    return tuple(UpdateStep(image, release.sha256, tuple(of)) for image, (release, of) in found.items())
 
 
 def without_image(baseline: Baseline, lines: Iterable[Line]) -> tuple[Line, ...]:
@@ -72,7 +72,7 @@ def refuse_unknown(reports: Sequence[NodeReport]) -> None:
     if silent:
         raise FirmwareError(
             "Nothing was changed: " + "; ".join((one.reason or one.node).rstrip(".") for one in silent) + ".",
-            hint="leave them out of --limit, or see what their BMCs need: `rackwright bmc status FILE`",
+            hint="exclude them from --limit, or check their BMCs: `rackwright bmc status FILE`",
         )
 
 
@@ -82,7 +82,7 @@ def refuse_attributes(reports: Sequence[NodeReport]) -> None:
     for one in reports:
         refused = dict(one.reading.refused) if one.reading is not None else {}
         unknown = {
-            line.what: line.reason or "it is not known"
+            line.what: line.reason or "unknown"
             for line in one.lines
             if line.attribute and line.verdict is Verdict.UNKNOWN
         }
@@ -90,7 +90,7 @@ def refuse_attributes(reports: Sequence[NodeReport]) -> None:
     if wrong:
         raise FirmwareError(
             "Nothing was changed: " + "; ".join(one.rstrip(".") for one in wrong) + ".",
-            hint="correct `bios_attributes` of the SKU; names and values are those of the maker's attribute registry",
+            hint="correct `bios_attributes` of the SKU; use names and values from the vendor's attribute registry",
         )
 
 
@@ -99,7 +99,7 @@ def baseline_of(cluster: Cluster, node: str) -> Baseline:
     return cluster.firmware[cluster.by_name[node].sku.name]
 
 
-def planned_updates(cluster: Cluster, reports: Iterable[NodeReport]) -> dict[str, tuple[Step, ...]]:
+def planned_updates(cluster: Cluster, reports: Iterable[NodeReport]) -> dict[str, tuple[UpdateStep, ...]]:
     """Node in scope to the images that it needs."""
     return {one.node: steps(baseline_of(cluster, one.node), one.lines) for one in reports if one.lines}
 
@@ -117,7 +117,7 @@ def not_updatable(cluster: Cluster, reports: Iterable[NodeReport]) -> dict[str, 
 
 
 def planned_attributes(cluster: Cluster, reports: Iterable[NodeReport]) -> dict[str, tuple[str, ...]]:
-    """Node in scope to its changes, in words; what others made pending is set with the same boot and named too."""
+    """Node in scope to its changes as text; pending changes of others are set at the same boot and listed too."""
     found: dict[str, tuple[str, ...]] = {}
     for one in reports:
         if not one.lines or one.reading is None:
@@ -127,7 +127,7 @@ def planned_attributes(cluster: Cluster, reports: Iterable[NodeReport]) -> dict[
         if texts:
             pending = one.reading.pending.items()
             texts += [
-                f"{name} -> {value} (not declared, pending already)"
+                f"{name} -> {value} (not declared, already pending)"
                 for name, value in pending
                 if name not in declared
             ]

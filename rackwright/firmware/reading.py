@@ -1,4 +1,4 @@
-"""What a BMC reports of a node's firmware and BIOS settings."""
+"""A BMC's report of a node's firmware and BIOS settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A node restarted through its BMC in good order: power button, off, on. Never the plug, never the reset line."""
+"""Restarts a node through its BMC gracefully: power button, off, on. Never hard power-off, never reset."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def off_and_on(asking: Asking) -> None:
         _order(asking, PowerAction.SOFT)
         if not asking.until(lambda: _power(asking) is Power.OFF, asking.tempo.shutdown):
             raise NotBooted(
-                f"it did not shut down within {asking.tempo.shutdown:g} s of the power button, and was left running",
+                f"it did not shut down within {asking.tempo.shutdown:g} s of the power button; it is still running",
                 gone=False,
             )
         asking.stop.wait(asking.tempo.between)
@@ -30,7 +30,7 @@ def switch_on(asking: Asking) -> None:
     """Switch the node on; NotBooted where it stays off."""
     _order(asking, PowerAction.ON)
     if not asking.until(lambda: _power(asking) is Power.ON, asking.tempo.away):
-        raise NotBooted("its BMC was ordered to switch it on, and it stayed off", gone=True)
+        raise NotBooted("its BMC accepted the power-on command, but it stayed off", gone=True)
 
 
 def _order(asking: Asking, action: PowerAction) -> None:

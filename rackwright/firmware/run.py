@@ -142,7 +142,7 @@ class _Reboots:
         """Reboot a node by this order and wait for it; FirmwareError or NotBooted where it does not come to that."""
         before = self.before([node.name])[node.name]
         if before.why_not is not None:  # the last look: a job may have begun without the manager
-            raise FirmwareError(f"it may not be rebooted: {before.why_not}.")
+            raise FirmwareError(f"it must not be rebooted: {before.why_not}.")
         boots = Boots(self._cluster, self._pool, seconds, order=lambda name: order(boots))
         self._waited.append(boots)
         try:

@@ -1,4 +1,4 @@
-"""Nodes out of service for their firmware: drained, without jobs, known to be so; and back once they pass."""
+"""Drains nodes for firmware changes, makes sure that no job runs, and resumes them once their checks pass."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Service:
             return
         why = dict(self.verified(self.cluster, [node.name])).get(node.name)
         if why is not None:
-            raise FirmwareError(f"it does not pass its checks: {printable(why, 600).rstrip('.')}.")
+            raise FirmwareError(f"its checks fail: {printable(why, 600).rstrip('.')}.")
         if run is not None and self.manager is not None:
             self.manager.resume([node.name], run)
             del self.left[node.name]
@@ -78,17 +78,17 @@ class Service:
         seconds = self.cluster.waves.drain_deadline_seconds
         refused = self.manager.drain([node.name], self.run, seconds)
         if node.name in refused:
-            raise FirmwareError(f"{refused[node.name].rstrip('.')}; it was left as it is.")
+            raise FirmwareError(f"{refused[node.name].rstrip('.')}; it was not changed.")
         state = self.manager.states().get(node.name)  # raises where the manager does not answer
         if state is not None and (state.in_service or state.busy):
-            raise FirmwareError(f"{self.manager.name} did not take it out of service: {state.text}.")
+            raise FirmwareError(f"{self.manager.name} did not drain it: {state.text}.")
 
     def _boot_of(self, node: Node) -> str:
         before = self.before([node.name])[node.name]
         if before.why_not is not None:
             raise FirmwareError(
-                f"it may not be rebooted: {before.why_not}; it was left as it is.",
-                hint="a node that runs and does not answer ssh: shut it down first, `rackwright bmc power FILE soft`",
+                f"it must not be rebooted: {before.why_not}; it was not changed.",
+                hint="if it is running but does not answer ssh, shut it down first: `rackwright bmc power FILE soft`",
             )
         return before.boot
 

@@ -1,4 +1,4 @@
-"""Many BMCs asked at once for firmware and BIOS settings."""
+"""Queries many BMCs in parallel for firmware and BIOS settings."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def out_of_scope(cluster: Cluster, node: Node) -> str | None:
 def report_of(cluster: Cluster, node: Node, answer: Reading | BmcError | None) -> NodeReport:
     """One node judged by its BMC's answer."""
     if answer is None:
-        return NodeReport(node.name, reason=out_of_scope(cluster, node) or "its BMC was not asked")
+        return NodeReport(node.name, reason=out_of_scope(cluster, node) or "its BMC was not queried")
     if isinstance(answer, BmcError):
         return NodeReport(node.name, reason=answer.message, hint=answer.hint, unknown=True)
     return NodeReport(node.name, judge(cluster.firmware[node.sku.name], answer), reading=answer)

@@ -1,4 +1,4 @@
-"""The firmware of one node updated: image by image, each task followed to its end, versions read back."""
+"""Updates the firmware of one node: image by image, following each task to its end, then reading the versions back."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from rackwright.bmc.updates import TaskState, UpdateTask, UpdateWay
 from rackwright.errors import BmcError, FirmwareError
 from rackwright.firmware.asking import Asking
 from rackwright.firmware.compare import Line, Verdict, judge
-from rackwright.firmware.plan import Step, steps
+from rackwright.firmware.plan import UpdateStep, steps
 from rackwright.firmware.reading import read
 from rackwright.model.firmware import Baseline
 
-_AGAIN = "see its web page or `rackwright bmc log`; then run the same command again"
+_AGAIN = "see its web interface or `rackwright bmc log`; then run the same command again"
 
 
 @dataclass
@@ -48,7 +48,7 @@ class UpdateNode:
             self._boot_and_settle()
         return self._read_back(touched)
 
-    def _steps(self) -> tuple[Step, ...]:
+    def _steps(self) -> tuple[UpdateStep, ...]:
         return steps(self.baseline, self._lines())
 
     def _lines(self) -> tuple[Line, ...]:
@@ -57,10 +57,10 @@ class UpdateNode:
     def _finish_under_way(self) -> None:
         """Tasks of an earlier run, or of another operator, come to their end before anything is sent."""
         for task in self.asking.ask(lambda client: client.updates().under_way()):
-            self.notice(f"waits for a task that is under way: {task.name}")
-            self._follow(task.name, "a task that was under way", must_succeed=False)
+            self.notice(f"waiting for a task in progress: {task.name}")
+            self._follow(task.name, "a task in progress", must_succeed=False)
 
-    def _apply(self, step: Step) -> None:
+    def _apply(self, step: UpdateStep) -> None:
         self.notice(f"update: {step}")
         name = self._begin(step)
         state = self._follow(name, str(step))
@@ -70,10 +70,10 @@ class UpdateNode:
         if (step.of_bmc or unclear) and not self.asking.until(
             partial(self._is_there, step), self.asking.tempo.settle
         ):
-            why = "its BMC reports neither a task nor its end" if unclear else "its task ended well"
-            raise FirmwareError(f"{step}: {why}, and the version has not changed.", hint=_AGAIN)
+            why = "its BMC reports neither a task nor its end" if unclear else "its task succeeded"
+            raise FirmwareError(f"{step}: {why}, but the version has not changed.", hint=_AGAIN)
 
-    def _begin(self, step: Step) -> str | None:
+    def _begin(self, step: UpdateStep) -> str | None:
         image = self._source(step.image)
 
         def begin() -> str | None:
@@ -83,7 +83,7 @@ class UpdateNode:
             return begin()
         except NoAnswer as error:
             raise FirmwareError(
-                f"{error.message.rstrip('.')}; it may have begun {step}.", hint=_AGAIN
+                f"{error.message.rstrip('.')}; it may have started {step}.", hint=_AGAIN
             ) from error
         except BmcError:
             if not self._waiting:
@@ -97,9 +97,9 @@ class UpdateNode:
             needed = UpdateWay.URL if isinstance(image, str) else UpdateWay.FILE
             if needed not in ways:
                 raise FirmwareError(
-                    f"The BMC of {self.asking.node.name} takes no images"
+                    f"The BMC of {self.asking.node.name} accepts no images"
                     + (" from URLs." if ways else ": its update service is missing or disabled."),
-                    hint="declare the image as a `file`" if ways else "a licence of its maker may be missing",
+                    hint="declare the image as a `file`" if ways else "it may lack a vendor license",
                 )
             return image
         if self.url_of is not None:
@@ -107,8 +107,8 @@ class UpdateNode:
         if UpdateWay.FILE in ways:
             return image
         raise FirmwareError(
-            f"The BMC of {self.asking.node.name} has to fetch {image.name}, and no server for it is declared.",
-            hint="e.g. `boot_network: {server: 10.1.0.5, bmc_server: 10.20.0.5}`, or `url` in place of `file`",
+            f"The BMC of {self.asking.node.name} must download {image.name}, but no server for it is declared.",
+            hint="e.g. `boot_network: {server: 10.1.0.5, bmc_server: 10.20.0.5}`, or `url` instead of `file`",
         )
 
     def _follow(self, name: str | None, what: str, *, must_succeed: bool = True) -> TaskState:
@@ -128,7 +128,7 @@ class UpdateNode:
                 return task.state if name is not None or ran else TaskState.NOT_KNOWN
             if time.monotonic() >= deadline:
                 seconds = f"{self.asking.tempo.task:g} s"
-                raise FirmwareError(f"{what}: did not end within {seconds}: {_said(task)}.", hint=_AGAIN)
+                raise FirmwareError(f"{what}: not finished within {seconds}: {_said(task)}.", hint=_AGAIN)
             if task.percent is not None and task.percent >= shown + 10:
                 shown = task.percent
                 self.notice(f"{what}: {task.percent} %")
@@ -142,11 +142,13 @@ class UpdateNode:
             while self._follow(name, f"task {name}") is TaskState.WAITING:
                 self._waiting.clear()
                 if time.monotonic() >= deadline:
-                    raise FirmwareError(f"Task {name} still waits after a boot of the node.", hint=_AGAIN)
+                    raise FirmwareError(
+                        f"Task {name} is still waiting after the node has booted.", hint=_AGAIN
+                    )
                 self.asking.pause()
         self.asking.until(lambda: not self._steps(), self.asking.tempo.settle)
 
-    def _is_there(self, step: Step) -> bool:
+    def _is_there(self, step: UpdateStep) -> bool:
         wanted = {line.what for line in step.lines}
         return all(line.verdict is Verdict.AS_DECLARED for line in self._lines() if line.what in wanted)
 
@@ -156,13 +158,13 @@ class UpdateNode:
         for what in sorted(touched):
             line = now.get(what)
             if line is None:
-                wrong.append(f"{what} is not listed by the BMC any more")
+                wrong.append(f"the BMC no longer lists {what}")
             elif line.verdict is not Verdict.AS_DECLARED:
                 found = line.found if line.found is not None else line.reason
-                wrong.append(f"{what} is {found}, declared is {line.declared}")
+                wrong.append(f"{what} is {found}, but {line.declared} is declared")
         if wrong:
             raise FirmwareError(
-                f"The update ended well, and the versions are not as declared: {'; '.join(wrong)}.",
+                f"The update succeeded, but the versions are not as declared: {'; '.join(wrong)}.",
                 hint=_AGAIN,
             )
         return tuple(f"{what} {now[what].found}" for what in sorted(touched))

@@ -1,1 +1,1 @@
-"""Images: a group's packages installed once into a tree, so that a node's first run only configures."""
+"""Images: a group's packages installed once into a root tree, so that a node's first run only configures."""

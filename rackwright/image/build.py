@@ -1,4 +1,4 @@
-"""Builds images: the operations of a group that need no node are carried out in a copy of a base tree."""
+"""Builds images: runs the group's node-independent operations in a copy of a base tree."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rackwright.data import Site
 from rackwright.engine.reports import Reports
 from rackwright.errors import ImageError, RunFailed
 from rackwright.image import manifest, oci, root, sbom
-from rackwright.image.choice import Choice, Step, choose, evaluated
+from rackwright.image.choice import BuildStep, Choice, choose, evaluated
 from rackwright.image.folder import discard, locked
 from rackwright.image.install import install
 from rackwright.image.manifest import Manifest
@@ -34,7 +34,7 @@ Format = Literal["disk", "oci", "root"]
 ACCOUNTS = ("passwd", "group", "shadow", "gshadow")
 _PROGRAMS = ("chroot", "cp", "mmdebstrap", "mount", "setpriv", "unshare")
 _VERSION = 4
-"""Of the way in which images are made: another one gives other keys."""
+"""Version of the build method: a new number gives new keys."""
 Log = Callable[[str], None]
 
 
@@ -87,7 +87,7 @@ def order(cluster: Cluster, nodes: Sequence[Node], format: Format, size_gib: int
             raise RunFailed(f"{plan.node} cannot be evaluated: {plan.error}")
     choice = choose([plan.operations for plan in plans])
     if format == "root" and (packages := root.layout_packages(nodes)):
-        step = Step("install", "Install what the disks' layout needs", (root.layout_command(packages),))
+        step = BuildStep("install", "Install what the disks' layout needs", (root.layout_command(packages),))
         choice = replace(choice, steps=(step, *choice.steps))
     return Order(cluster, tuple(nodes), compared, choice, format, size_gib)
 
@@ -107,7 +107,7 @@ def build(wanted: Order, target: Path, log: Log) -> Manifest:
             return there
         if target.exists():
             raise ImageError(
-                f"{target} holds something other than this image",
+                f"{target} contains something other than this image",
                 hint="remove the folder, or choose another with --out",
             )
         unfinished = target.with_name(f".{target.name}.unfinished")
@@ -180,21 +180,21 @@ def _refuse_unfit(nodes: Sequence[Node], format: Format) -> None:
         raise ImageError(
             f"{fold(node.name for node in nodes)} differ in operating system, platform or CPU: "
             f"{'; '.join(sorted(', '.join(one) for one in shared))}",
-            hint="build one image for each, e.g. --group worker1",
+            hint="build one image per kind, e.g. --group worker1",
         )
     if str(first.os) not in IMAGES:
         raise ImageError(
-            f"{first.name} runs {first.os}, and images are built of {', '.join(IMAGES)} only",
-            hint=f"e.g. `os: {next(iter(IMAGES))}`, or install the node with its distribution's own tools",
+            f"{first.name} runs {first.os}, but images can be built only of {', '.join(IMAGES)}",
+            hint=f"e.g. `os: {next(iter(IMAGES))}`, or install the node with its distribution's installer",
         )
     cpu, here = first.sku.cpu_architecture, platform.machine()
     if cpu != "x86_64" or here != cpu:
         raise ImageError(
-            f"{first.name} has a CPU of type {cpu}, this host one of type {here}, and images are built on "
+            f"{first.name} has a CPU of type {cpu}, and this host one of type {here}; images are built on "
             "x86_64 for x86_64 only"
         )
     if format != "oci" and str(first.platform) == Kind.CONTAINER:
         raise ImageError(
-            f"{first.name} is a container, which boots no disk",
-            hint="`platform: vm` or `platform: bare-metal` in the cluster file, or --format oci",
+            f"{first.name} is a container, which does not boot from a disk",
+            hint="set `platform: vm` or `platform: bare-metal` in the cluster file, or use --format oci",
         )

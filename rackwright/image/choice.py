@@ -1,7 +1,7 @@
 """Which operations of a group's nodes go into their image: accounts, packages, and what packages need first.
 
 All else is left to the first run on the node: what is secret, what differs between nodes, units, and
-whatever is asked of a running kernel.
+operations that query a running kernel.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class BuildStep:
     """One operation that is carried out in the tree: commands, or files."""
 
     role: str
@@ -63,7 +63,7 @@ class Step:
 class Choice:
     """What goes into an image, in the order of the deploy, and what the first run does, by role."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[BuildStep, ...]
     left: dict[str, tuple[str, ...]]
     """Role -> operations left to the first run on a node."""
     differing: dict[str, tuple[str, ...]]
@@ -104,7 +104,7 @@ def choose(plans: Sequence[Sequence[PlannedOperation]]) -> Choice:
     """What the operations of a group's nodes have in common and can be done without a node."""
     first, others = plans[0], plans[1:]
     everywhere = [{_step(operation) for operation in plan} for plan in others]
-    steps: list[Step] = []
+    steps: list[BuildStep] = []
     left: dict[str, list[str]] = {}
     differing: dict[str, list[str]] = {}
     for operation in first:
@@ -132,7 +132,7 @@ def _units(plans: Sequence[Sequence[PlannedOperation]]) -> tuple[str, ...]:
 
 def _add_of_others(
     others: Sequence[Sequence[PlannedOperation]],
-    taken: set[Step],
+    taken: set[BuildStep],
     left: dict[str, list[str]],
     differing: dict[str, list[str]],
 ) -> None:
@@ -154,17 +154,17 @@ def _kind(node: Node) -> object:
     return (node.roles, node.sku, node.os, node.platform, node.mig, node.options)
 
 
-def _step(operation: PlannedOperation) -> Step | None:
+def _step(operation: PlannedOperation) -> BuildStep | None:
     """The operation as a step of an image; None: it is left to the node."""
     if not operation.changes or _is_secret(operation):
         return None
     kinds = {change.kind for change in operation.changes}
     if kinds <= _INSTALLED or all(_is_built(change) for change in operation.changes):
-        return Step(operation.role, operation.name, commands=operation.commands)
+        return BuildStep(operation.role, operation.name, commands=operation.commands)
     if kinds <= _WRITTEN and all(_needed_first(change.target) for change in operation.changes):
         files = [_written(change) for change in operation.changes]
         if None not in files:
-            return Step(
+            return BuildStep(
                 operation.role, operation.name, files=tuple(file for file in files if file is not None)
             )
     return None

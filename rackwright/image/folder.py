@@ -1,4 +1,4 @@
-"""Folders that appear when they are complete: one builder at a time, and none of a killed one's files."""
+"""Folders that appear only when complete: one builder at a time, and no leftovers of a killed one."""
 
 from __future__ import annotations
 

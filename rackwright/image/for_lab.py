@@ -1,4 +1,4 @@
-"""Boot images for the virtual machines of a lab cluster file: built where missing, kept below the lab's folder."""
+"""Boot images for virtual machines of a lab cluster file: built if missing, cached in the lab's folder."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def ensure(cluster: Cluster, log: Callable[[str], None]) -> dict[str, Path]:
         if not folder.is_dir():
             log(f"building the image of {', '.join(node.name for node in nodes)} (once, some minutes)")
         build(wanted, folder, log)
-        os.utime(folder)  # its age says when it was last wanted
+        os.utime(folder)  # its age shows when it was last used
         found |= {node.name: folder for node in nodes}
     sweep()
     return found

@@ -1,4 +1,4 @@
-"""Carries out the chosen operations in a tree, and leaves it general and complete."""
+"""Runs the chosen operations in a tree, and leaves it generic and complete."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rackwright.errors import ImageError
 from rackwright.image import sandbox
-from rackwright.image.choice import Choice, Step, Written
+from rackwright.image.choice import BuildStep, Choice, Written
 from rackwright.image.general import make_general, refuse_secrets
 from rackwright.image.manifest import PACKAGE_QUERY, Package, packages
 from rackwright.lab import names, sources
@@ -59,7 +59,7 @@ def apt_settings() -> str:
     return "".join(lines)
 
 
-def _carry_out(step: Step, tree: Path, archives: Path) -> None:
+def _carry_out(step: BuildStep, tree: Path, archives: Path) -> None:
     for file in step.files:
         write(file, tree)
     for command in step.commands:

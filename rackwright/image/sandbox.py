@@ -83,8 +83,8 @@ def run_inside(tree: Path, archives: Path, command: str, what: str) -> str:
     except LabError as error:
         raise ImageError(error.message, hint=error.hint) from None
     if done.returncode != 0:
-        said = "\n".join((done.stdout + done.stderr).strip().splitlines()[-25:])
-        raise ImageError(f"{what} failed in the image\n{said}")
+        reply = "\n".join((done.stdout + done.stderr).strip().splitlines()[-25:])
+        raise ImageError(f"{what} failed in the image\n{reply}")
     return done.stdout
 
 

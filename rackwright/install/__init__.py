@@ -1,1 +1,1 @@
-"""Bare metal: a machine that is declared becomes a node, with an image on its disks, and nothing else is written to."""
+"""Bare-metal installation: writes an image to the disks of a declared machine, and to nothing else."""

@@ -1,7 +1,7 @@
-"""The agent's image: a signed kernel, an initramfs, and the signed boot loaders that start them from a medium.
+"""The agent image: a signed kernel, an initramfs, and the signed boot loaders that start them from a medium.
 
-The initramfs is made once of Debian's packages; the agent's modules are a second archive behind it, so that another
-version of them costs no build. Files and names: Debian's packages shim-signed and grub-efi-amd64-signed, read in a
+The initramfs is built once from Debian packages; the agent's modules are a second archive, so that a new version
+of them needs no rebuild. Files and names: Debian's packages shim-signed and grub-efi-amd64-signed, read in a
 tree of Debian 13 (2026-11-27).
 """
 
@@ -43,7 +43,7 @@ _LOADERS = {
     GRUB_NET: "usr/lib/grub/x86_64-efi-signed/grubnetx64.efi.signed",
 }
 _VERSION = 1
-"""Of the build itself: a new number gives new keys."""
+"""Version of the build itself: a new number gives new keys."""
 _PROGRAMS = ("chroot", "mcopy", "mformat", "mmd", "mmdebstrap", "unshare", "zstd")
 _BASE = "base.img"
 _ESP_SECTORS = 16384
@@ -58,27 +58,27 @@ class AgentManifest(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     version: Literal[1] = Field(default=1, alias="schema", description="Version of this schema.")
-    rackwright: str = Field(default=__version__, description="Version of rackwright that built it.")
-    key: str = Field(description="Name of all it was made of: equal keys, equal recipes.")
-    kernel: str = Field(description="Release of its kernel.")
-    packages: tuple[manifest.Package, ...] = Field(description="Packages that its initramfs was made of.")
+    rackwright: str = Field(default=__version__, description="rackwright version that built it.")
+    key: str = Field(description="Key of all its inputs: equal keys, equal recipes.")
+    kernel: str = Field(description="Kernel release.")
+    packages: tuple[manifest.Package, ...] = Field(description="Packages in its initramfs.")
     files: tuple[manifest.Artefact, ...]
 
 
 def ensure(log: Log) -> Path:
-    """The folder of the agent image, built where it is missing and kept below the lab's folder."""
+    """Folder of the agent image; built if missing, and cached in the lab's folder."""
     folder = names.lab_dir() / "agent-images"
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / key()
     if not target.is_dir():
         build(target, log)
-    os.utime(target)  # its age says when it was last wanted
+    os.utime(target)  # its age shows when it was last used
     _sweep(folder)
     return target
 
 
 def build(target: Path, log: Log) -> AgentManifest:
-    """The agent image in the folder `target`, built unless it is there; ImageError where something else is."""
+    """The agent image in the folder `target`, built unless it exists; ImageError if the folder has other contents."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with locked(target):
         there = read(target)
@@ -86,7 +86,7 @@ def build(target: Path, log: Log) -> AgentManifest:
             return there
         if target.exists():
             raise ImageError(
-                f"{target} holds something other than this agent image",
+                f"{target} contains something other than this agent image",
                 hint="remove the folder, or choose another with --out",
             )
         base = _base(log)
@@ -102,7 +102,7 @@ def build(target: Path, log: Log) -> AgentManifest:
 
 
 def read(folder: Path) -> AgentManifest | None:
-    """The manifest of an agent image; None where there is none that this version reads."""
+    """The manifest of an agent image; None if there is none that this version can read."""
     try:
         return AgentManifest.model_validate_json((folder / manifest.NAME).read_text())
     except (OSError, ValueError):
@@ -110,13 +110,13 @@ def read(folder: Path) -> AgentManifest | None:
 
 
 def key() -> str:
-    """Short name of all that the agent image is made of."""
+    """Short key of all inputs of the agent image."""
     code = hashlib.sha256(cpio.archive(agent_tree.code())).hexdigest()[:8]
     return f"{base_key()}-{code}"
 
 
 def base_key() -> str:
-    """Short name of what is made of packages alone."""
+    """Short key of what is built only from packages."""
     content = {
         "version": _VERSION,
         "suite": _suite(),
@@ -129,7 +129,7 @@ def base_key() -> str:
 
 
 def _suite() -> str:
-    """The newest that rackwright makes images of: its kernel knows the newest machines."""
+    """The newest release that rackwright can build: its kernel supports the newest machines."""
     return max(IMAGES.items())[1]
 
 
@@ -141,7 +141,7 @@ def _assemble(base: Path, target: Path) -> AgentManifest:
         shutil.copyfile(base / name, target / name)
     with (target / INITRAMFS).open("wb") as file, (base / _BASE).open("rb") as compressed:
         shutil.copyfileobj(compressed, file)
-        file.write(b"\0" * (-file.tell() % 4))  # the kernel looks for an archive at multiples of 4
+        file.write(b"\0" * (-file.tell() % 4))  # the kernel expects an archive at a multiple of 4
         file.write(cpio.archive(agent_tree.code()))
     files = manifest.artefacts([target / name for name in (KERNEL, INITRAMFS, ESP, *_LOADERS)])
     return _write(
@@ -150,7 +150,7 @@ def _assemble(base: Path, target: Path) -> AgentManifest:
 
 
 def _base(log: Log) -> Path:
-    """The folder of what is made of packages alone, built where it is missing."""
+    """Folder of what is built only from packages; built if missing."""
     base = names.lab_dir() / "agent-images" / base_key()
     base.parent.mkdir(parents=True, exist_ok=True)
     with locked(base):
@@ -175,7 +175,7 @@ def _make_base(tree: Path, out: Path) -> None:
     packages = _install(tree)
     kernel = next((path.name.removeprefix("vmlinuz-") for path in (tree / "boot").glob("vmlinuz-*")), None)
     if kernel is None:
-        raise ImageError("the agent's tree has no kernel")
+        raise ImageError("the agent's root tree contains no kernel")
     shutil.copyfile(tree / "boot" / f"vmlinuz-{kernel}", out / KERNEL)
     for name, path in _LOADERS.items():
         shutil.copyfile(tree / path, out / name)
@@ -195,8 +195,8 @@ def _install(tree: Path) -> tuple[manifest.Package, ...]:
     argv += [f"--dpkgopt={option}" for option in agent_tree.DPKG_OPTIONS]
     listing = f'chroot "$1" {manifest.PACKAGE_QUERY} >"$1/packages"'
     argv += [f"--customize-hook={listing}", _suite(), str(tree), *sources.machine_mirrors().lines(_suite())]
-    # In namespaces that end with it: however the build ends, no mount and no process of it stays behind. The kernel's
-    # package makes no initramfs when INITRD is No.
+    # In namespaces that end with it, so that no mount or process of the build is left behind. With INITRD=No the kernel
+    # package builds no initramfs.
     inside = ["unshare", "--mount", "--pid", "--fork", "--kill-child=KILL", "--mount-proc"]
     run(["env", "INITRD=No", *inside, *argv], timeout=_BUILD_SECONDS, shown="mmdebstrap for the agent image")
     listed = (tree / "packages").read_text()
@@ -205,7 +205,7 @@ def _install(tree: Path) -> tuple[manifest.Package, ...]:
 
 
 def _make_esp(out: Path) -> None:
-    """The file system that firmware starts from a CD: shim, and the grub that looks for a CD."""
+    """The file system that firmware boots from a CD: shim, and the GRUB that searches for a CD."""
     image = str(out / ESP)
     run(["mformat", "-C", "-i", image, "-T", str(_ESP_SECTORS), "-v", "AGENT", "::"], timeout=60)
     for folder in ("EFI", "EFI/BOOT"):
@@ -235,7 +235,7 @@ def _write(made: AgentManifest, folder: Path) -> AgentManifest:
 
 
 def _sweep(folder: Path) -> None:
-    """Remove agent images that nothing wanted for a month."""
+    """Remove agent images that have not been used for a month."""
     oldest = time.time() - _KEPT_DAYS * 86400
     for one in sorted(folder.glob("[!.]*")):
         if one.stat().st_mtime < oldest:

@@ -1,4 +1,4 @@
-"""What is in the agent's initramfs: packages, the part of them that is kept, kernel modules, and its first program."""
+"""Contents of the agent's initramfs: packages, the parts of them to keep, kernel modules, and its init."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ DPKG_OPTIONS = (
 ENTRY = "rackwright.install.agent.main"
 _CODE = "usr/lib/rackwright"
 
-# Arrays and volumes of other systems stay as they are: what is not assembled is not in use, and nothing writes to it.
+# Arrays and volumes of other systems are not assembled, so they are not in use and nothing writes to them.
 _PRUNED = (
     "usr/lib/udev/rules.d/64-md-raid-assembly.rules",
     "usr/lib/udev/rules.d/69-*.rules",
@@ -85,7 +85,7 @@ _PRUNED = (
     "var/log/*",
 )
 
-# What servers store on and are reached by; drivers that need firmware of the component non-free-firmware are left out.
+# Storage and network drivers of servers; those that need firmware from non-free-firmware are left out.
 _MODULES = (
     "crypto",
     "drivers/ata",
@@ -168,12 +168,12 @@ busybox poweroff -f
 
 
 def contents() -> dict[str, tuple[str, ...]]:
-    """All that says which part of the packages is kept."""
+    """Text that identifies which parts of the packages are kept."""
     return {"pruned": _PRUNED, "modules": _MODULES, "dpkg": DPKG_OPTIONS}
 
 
 def prune(tree: Path) -> None:
-    """Remove what the agent does not need of a tree."""
+    """Remove what the agent does not need from a tree."""
     for pattern in _PRUNED:
         for path in tree.glob(pattern):
             if path.is_dir() and not path.is_symlink():
@@ -185,7 +185,7 @@ def prune(tree: Path) -> None:
 
 
 def keep_modules(modules: Path) -> None:
-    """Leave those modules of a kernel's folder that servers and virtual machines need, and what they need."""
+    """Keep only the kernel modules that servers and virtual machines need, with their dependencies."""
     dependencies = read_dependencies((modules / "modules.dep").read_text())
     kept = closure(dependencies, wanted(dependencies))
     if not kept:
@@ -196,7 +196,7 @@ def keep_modules(modules: Path) -> None:
 
 
 def read_dependencies(text: str) -> dict[str, list[str]]:
-    """Module -> those it needs, out of modules.dep(5)."""
+    """Module -> its dependencies, from modules.dep(5)."""
     found = {}
     for line in text.splitlines():
         name, _, others = line.partition(":")
@@ -205,13 +205,13 @@ def read_dependencies(text: str) -> dict[str, list[str]]:
 
 
 def wanted(modules: Iterable[str]) -> set[str]:
-    """The modules that the agent asks for itself."""
+    """Modules that the agent loads by name."""
     prefixes = tuple(f"kernel/{prefix}" for prefix in _MODULES)
     return {module for module in modules if module.startswith(prefixes)}
 
 
 def closure(dependencies: Mapping[str, list[str]], modules: Iterable[str]) -> set[str]:
-    """Modules with all that they need."""
+    """Modules with all their dependencies."""
     found: set[str] = set()
     left = list(modules)
     while left:
@@ -223,7 +223,7 @@ def closure(dependencies: Mapping[str, list[str]], modules: Iterable[str]) -> se
 
 
 def code() -> list[Entry]:
-    """The agent's own files, as entries of an archive that is unpacked over the tree."""
+    """The agent's modules, as entries of an archive that is unpacked over the tree."""
     files = {f"{_CODE}/{path}": text for path, text in package_files(ENTRY).items()}
     folders = {_CODE, CONFIG.strip("/").partition("/")[0]}
     for path in files:

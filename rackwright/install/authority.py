@@ -1,7 +1,7 @@
-"""The CA that agents trust, and the certificate of this control node's server for them; kept in the state folder.
+"""The CA that agents trust, and this control node's server certificate; kept in the state folder.
 
-Separate from the site's CA: its key need not be on the control node, and it may not exist yet. Certificates are
-valid from 1970 on, so that a machine whose clock lost its battery still reaches the head, which sets it right.
+Separate from the site's CA, whose key may be elsewhere or may not exist yet. Certificates are
+valid from 1970, so that a machine with a dead clock battery can still reach the head, which corrects its clock.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ class Credentials:
 
 
 def credentials(cluster: str, addresses: frozenset[IPv4Address]) -> Credentials:
-    """The CA, made at the first call, and a new certificate for these addresses."""
+    """The CA, created on the first call, and a new certificate for these addresses."""
     place = folder(cluster)
     with (place / ".authority.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # two first runs make one CA
+        fcntl.flock(lock, fcntl.LOCK_EX)  # two first runs create one CA
         return credentials_in(place, addresses)
 
 
 def credentials_in(place: Path, addresses: frozenset[IPv4Address]) -> Credentials:
-    """The same in any folder."""
+    """As above, in any folder."""
     if not (place / _CA).exists():
         _make_ca(place)
     ca = x509.load_pem_x509_certificate((place / _CA).read_bytes())
@@ -81,7 +81,7 @@ def _make_ca(place: Path) -> None:
     write_atomically(place / _KEY, _pem(key))
     write_atomically(
         place / _CA, certificate.public_bytes(serialization.Encoding.PEM)
-    )  # last: it says that both are there
+    )  # written last: it implies that both exist
 
 
 def _builder(

@@ -1,4 +1,4 @@
-"""How each machine of a run gets the agent: the declared way, with the server that it needs."""
+"""How each machine of a run boots the agent: the declared method and the server that it needs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class BootWays:
 
     @contextmanager
     def serving(self, nodes: Iterable[Node]) -> Iterator[None]:
-        """Answer machines that boot from the network, where some are declared to, while the block runs."""
+        """Serve network boot while the block runs, if any machine is declared to use it."""
         over_network = tuple(node for node in nodes if way_of(node) in NETBOOT)
         if not over_network:
             yield

@@ -1,4 +1,4 @@
-"""cpio archives as the kernel unpacks them into an initramfs: the format `newc`, cpio(5)."""
+"""cpio archives that the kernel unpacks into an initramfs: the format `newc`, cpio(5)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BLOCK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A file or, without content, a folder of root's."""
+    """A file or, without content, a folder, owned by root."""
 
     path: str
     content: bytes | None
@@ -23,7 +23,7 @@ class Entry:
 
 
 def archive(entries: Sequence[Entry]) -> bytes:
-    """A small archive of these entries, in their order; a folder comes before what is in it."""
+    """A small archive of these entries, in order; a folder comes before its contents."""
     parts = []
     for number, entry in enumerate(entries, start=1):
         kind = stat.S_IFDIR if entry.content is None else stat.S_IFREG
@@ -33,7 +33,7 @@ def archive(entries: Sequence[Entry]) -> bytes:
 
 
 def write_tree(tree: Path, target: IO[bytes]) -> None:
-    """The archive of a whole tree, with the times and owners that its files have."""
+    """The archive of a whole tree, with the files' times and owners."""
     for number, path in enumerate(_walk(tree), start=1):
         found = os.lstat(path)
         kind, name = stat.S_IFMT(found.st_mode), path.relative_to(tree).as_posix()

@@ -1,4 +1,4 @@
-"""What the head answers to agents: who an agent is, whether its machine may be written, and with what.
+"""The head's answers to agents: identifies an agent, and decides whether and with what its machine may be written.
 
 Every answer follows from the node's record, which is on disk before the answer is sent.
 """
@@ -27,23 +27,23 @@ from rackwright.model.cluster import Node
 
 POLL_SECONDS = 5
 _BEFORE_WRITING = (State.DISCOVERED, State.INVENTORIED, State.HELD, State.APPROVED, *WRITING)
-"""States in which an agent may show its inventory: one that asks again while it is approved never got the answer."""
+"""States in which an agent may send its inventory; an approved one that asks again never received the answer."""
 Answer = tuple[int, dict[str, Any]]
-_LATER: Answer = (503, {"error": "its node is under way in another run: run the same command for it again"})
+_LATER: Answer = (503, {"error": "another run is handling its node: run the same command for it again"})
 _NO_TURN: Answer = (
     200,
-    {"action": "wait", "reasons": ["others have their turn"], "seconds": POLL_SECONDS},
+    {"action": "wait", "reasons": ["waiting for other nodes"], "seconds": POLL_SECONDS},
 )
 _SESSION = re.compile(r"[0-9a-f]{48}")
 _HOST_KEY_MAX = 1000
 _ED25519 = "ssh-ed25519"
 _ED25519_BLOB = b"\0\0\0\x0b" + _ED25519.encode() + b"\0\0\0\x20"
-"""What comes before the 32 bytes of a public key (RFC 8709)."""
+"""Bytes before the 32 bytes of a public key (RFC 8709)."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """One node of a run: its journal, what it is given, and where the image is."""
+    """One node of a run: its journal, its order, and its image."""
 
     node: Node
     journal: Journal
@@ -51,54 +51,54 @@ class Case:
     """The `install` object of the protocol."""
     image: RootImage | None
     media: dict[str, Path] = field(default_factory=dict)
-    """Path below the server to file: what its BMC fetches."""
+    """Server path to file: what its BMC downloads."""
     hand_over: Callable[[Verdict], list[dict[str, Any]]] | None = None
-    """Where the distribution's installer follows the agent: the approved disks, as the journal keeps them."""
+    """If the distribution's installer follows the agent: the approved disks, as in the journal."""
     mode: str = "install"
-    """Of the run. What another command began on the node is left to it."""
+    """Id of the run. Nodes that another command is installing are left to it."""
     waits: Callable[[], None] = lambda: None
-    """Called when the node is held: others may have its turn."""
+    """Called when the node goes on hold: another node may take its turn."""
     may_go_on: Callable[[], bool] = lambda: True
-    """Whether a node that was held has a turn again."""
+    """Whether a node that was on hold has a turn again."""
 
 
 class Desk:
-    """Answers agents; one for all nodes of a run, used by many threads."""
+    """Answers agents; one instance for all nodes of a run, thread-safe."""
 
     def __init__(self) -> None:
         self._cases: dict[str, Case] = {}
         self._heard: dict[str, float] = {}
         self.of_other_runs: frozenset[str] = frozenset()
-        """Digests of tokens and sessions of nodes that are under way and not in this run: their agents have to wait."""
+        """Digests of tokens and sessions of active nodes outside this run: their agents must wait."""
 
     def open(self, case: Case) -> None:
         """Answer the agent of one more node."""
         self._cases[case.node.name] = case
 
     def close(self, node: str) -> None:
-        """Answer it no more."""
+        """Stop answering it."""
         self._cases.pop(node, None)
 
     def heard(self, node: str) -> float:
-        """When the node's agent last called, in seconds as time.monotonic() counts them; 0: never."""
+        """When the node's agent last called, in seconds of time.monotonic(); 0: never."""
         return self._heard.get(node, 0.0)
 
     def media(self, path: str) -> Path | None:
-        """The file that a random path stands for."""
+        """The file for a random path."""
         for case in list(self._cases.values()):
             if path in case.media:
                 return case.media[path]
         return None
 
     def image_of(self, session: str) -> RootImage | None:
-        """The image for the holder of a session, while its node is installing."""
+        """The image for the holder of a session, while its node is being installed."""
         case = self._holder(session)
         record = None if case is None else case.journal.record
         if case is None or record is None or record.state is not State.INSTALLING or record.mode != case.mode:
             return None
         self._heard[case.node.name] = time.monotonic()
         same = case.image is not None and case.image.sha256 == record.image
-        return case.image if same else None  # not one that was built since the agent got its orders
+        return case.image if same else None  # not one built after the agent got its order
 
     def answer(self, path: str, token: str, body: Mapping[str, Any]) -> Answer:
         """The answer to one call."""
@@ -118,7 +118,7 @@ class Desk:
             "/v1/done": self._done,
             "/v1/failed": self._failed,
         }.get(path)
-        return (404, {"error": "not a call of this version"}) if call is None else call(case, body)
+        return (404, {"error": "unknown call in this version"}) if call is None else call(case, body)
 
     def _holder(self, session: str) -> Case | None:
         return next(
@@ -129,7 +129,7 @@ class Desk:
     def _hello(self, token: str, body: Mapping[str, Any]) -> Answer:
         session = body.get("session")
         if not isinstance(session, str) or not _SESSION.fullmatch(session):
-            return 400, {"error": "a session is 48 hexadecimal digits"}
+            return 400, {"error": "a session must be 48 hexadecimal digits"}
         for case in list(self._cases.values()):
             with case.journal.changing() as record:
                 known = record.state is State.DISCOVERED and matches(session, record.session)
@@ -143,10 +143,10 @@ class Desk:
                 if record.state is not State.ARMED or record.token_until <= steady.now():
                     break
                 serial = printable(str(body.get("serial") or "no serial number"), 64)
-                # spent in the same line of the journal that lets the agent in
+                # spent in the same journal line that admits the agent
                 case.journal.move(State.DISCOVERED, f"machine {serial}", token="", session=digest(session))
                 return 200, {"clock": time.time()}
-        return 403, {"error": "the token is unknown, spent or too old"}
+        return 403, {"error": "the token is unknown, already used or expired"}
 
     def _inventory(self, case: Case, body: Mapping[str, Any]) -> Answer:
         try:
@@ -154,9 +154,9 @@ class Desk:
         except Refused as refused:
             return self._stop(case, str(refused))
         with case.journal.changing() as record:
-            if record.state is State.HANDED_OVER:  # the agent never got the answer
+            if record.state is State.HANDED_OVER:  # the agent never received the answer
                 return _handed_over()
-            # `answers`: the session is the installer's, which shows no inventory
+            # `answers`: the session belongs to the installer, which sends no inventory
             if record.state not in _BEFORE_WRITING or record.answers:
                 return 409, {"error": f"the node is {record.state}"}
             seen = found.model_dump(mode="json", by_alias=True, exclude={"clock"})
@@ -169,7 +169,7 @@ class Desk:
             count = f"{len(found.disks)} disks, {len(found.nics)} ports"
             case.journal.move(State.INVENTORIED, count, inventory=seen)
             if record.mode == "discover":
-                case.journal.move(State.SURVEYED, "what was found is in the state folder", session="")
+                case.journal.move(State.SURVEYED, "the inventory is in the state folder", session="")
                 return 200, {"action": "off", "reasons": ["discovered"]}
             return self._judged(case, found)
 
@@ -205,7 +205,7 @@ class Desk:
     def _progress(self, case: Case, body: Mapping[str, Any]) -> Answer:
         percent, phase = body.get("percent"), printable(str(body.get("phase") or ""), 40)
         if type(percent) is not int or not 0 <= percent <= 100:
-            return 400, {"error": "percent is a whole number from 0 to 100"}
+            return 400, {"error": "percent must be a whole number from 0 to 100"}
         with case.journal.changing() as record:
             if record.state not in WRITING:
                 return 409, {"error": f"the node is {record.state}"}
@@ -221,7 +221,7 @@ class Desk:
                 return self._erased(case, record, body)
             host_key = _host_key(body.get("host_keys"))
             if host_key is None:
-                return self._stop(case, "the host key that it made is not an ed25519 key")
+                return self._stop(case, "its new host key is not an ed25519 key")
             case.journal.move(State.INSTALLED, "", host_key=host_key, session="", confirmed={}, percent=100)
             return 200, {}
 
@@ -233,7 +233,7 @@ class Desk:
         except Refused as refused:
             return self._stop(case, str(refused))
         made = erasure_certificate.make(verdict, found, record, reports)
-        path = erasure_certificate.write(case.journal.folder, made)  # before the state that says it is there
+        path = erasure_certificate.write(case.journal.folder, made)  # before the state that implies it exists
         if wrong := erasure_certificate.problems(made):
             return self._stop(case, f"not erased: {'; '.join(wrong)}; see {path}")
         count = f"{len(made['disks'])} disks erased and verified"
@@ -242,7 +242,7 @@ class Desk:
 
     def _failed(self, case: Case, body: Mapping[str, Any]) -> Answer:
         phase = printable(str(body.get("phase") or ""), 40)
-        reason = printable(str(body.get("error") or "without a reason"), 600)
+        reason = printable(str(body.get("error") or "no reason given"), 600)
         return self._stop(case, f"{phase}: {reason}" if phase else reason)
 
     def _stop(self, case: Case, reason: str) -> Answer:
@@ -268,7 +268,7 @@ def _wait(verdict: Verdict | Erasure) -> Answer:
 
 
 def _host_key(keys: Any) -> str | None:  # noqa: ANN401 - JSON data
-    """The public key in known_hosts' form, without its comment; None for one that is not an ed25519 key."""
+    """The public key in known_hosts form, without its comment; None unless it is an ed25519 key."""
     given = keys.get("ed25519") if isinstance(keys, dict) else None
     words = given[:_HOST_KEY_MAX].split() if isinstance(given, str) else []
     try:

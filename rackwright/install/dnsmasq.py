@@ -1,6 +1,6 @@
-"""dnsmasq on the boot network: its settings, the machines that it answers, and its process.
+"""dnsmasq on the boot network: its configuration, the machines that it answers, and its process.
 
-Machines of `boot: pxe` and of `boot: http` share one: only one program can answer DHCP at an address.
+Machines with `boot: pxe` and `boot: http` share one instance: only one program can serve DHCP on an address.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ class Answered:
     address: IPv4Address
     name: str
     url: str | None = field(default=None, repr=False)
-    """What its firmware fetches by HTTP. None: it boots by PXE."""
+    """URL that its firmware downloads. None: it boots by PXE."""
 
     @property
     def host(self) -> str:
-        """Its line in the file of hosts. Without `set:`: dnsmasq 2.90 crashes when it reads such a line again."""
+        """Its line in the hosts file. Without `set:`: dnsmasq 2.90 crashes when it re-reads such a line."""
         return f"{self.mac},{self.address},{self.name}\n"
 
     @property
     def option(self) -> str:
-        """Its line in the file of options: the URL, for UEFI HTTP boot of x86_64 alone."""
+        """Its line in the options file: the URL, only for UEFI HTTP boot of x86_64."""
         return "" if self.url is None else f"tag:{_tag(self.name)},tag:http,option:bootfile-name,{self.url}\n"
 
 
 class Dnsmasq:
-    """The process, and the files that it reads again whenever a machine is armed or disarmed."""
+    """The process, and the files that it re-reads whenever a machine is armed or disarmed."""
 
     def __init__(self, cluster: Cluster, network: BootNetwork, folder: Path, nodes: Sequence[Node]) -> None:
         self._cluster, self._network, self._folder, self._nodes = cluster, network, folder, nodes
@@ -56,11 +56,11 @@ class Dnsmasq:
 
     @property
     def log(self) -> Path:
-        """What it was asked and answered in the last run; not the system's log, since URLs are secret."""
+        """Log of requests and answers of the last run; separate from the system log, because URLs are secret."""
         return record.folder(self._cluster.name) / "dnsmasq.log"
 
     def answer(self, machines: Iterable[Answered]) -> None:
-        """Answer exactly these machines from now on."""
+        """From now on, answer exactly these machines."""
         machines = list(machines)
         (self._folder / "hosts").write_text("".join(one.host for one in machines))
         (self._folder / "options").write_text("".join(one.option for one in machines))
@@ -68,12 +68,12 @@ class Dnsmasq:
             self._process.send_signal(signal.SIGHUP)  # dnsmasq(8): reads both files again
 
     def require_running(self) -> None:
-        """InstallError where it has ended since it was started."""
+        """InstallError if it has exited since it was started."""
         if self._process is not None and (code := self._process.poll()) is not None:
             raise self._ended(code)
 
     def start(self) -> None:
-        """Run it until `stop`; InstallError where it does not stay up."""
+        """Run it until `stop`; InstallError if it exits early."""
         self.answer(())
         settings = self._folder / "dnsmasq.conf"
         settings.write_text(dnsmasq_conf(self._cluster, self._network, self._folder, self._nodes))
@@ -94,7 +94,7 @@ class Dnsmasq:
             raise self._ended(self._process.wait(_START_SECONDS))
 
     def stop(self) -> None:
-        """End it."""
+        """Stop it."""
         if self._process is not None:
             self._process.terminate()
             try:
@@ -103,22 +103,22 @@ class Dnsmasq:
                 self._process.kill()
 
     def _ended(self, code: int) -> InstallError:
-        said = " ".join(self.log.read_text(errors="replace").strip().splitlines()[-3:])
-        return InstallError(f"dnsmasq ended with exit code {code}: {said}", hint=f"see {self.log}")
+        output = " ".join(self.log.read_text(errors="replace").strip().splitlines()[-3:])
+        return InstallError(f"dnsmasq exited with code {code}: {output}", hint=f"see {self.log}")
 
 
 def require_dnsmasq(ways: Iterable[BootWay]) -> None:
-    """InstallError where dnsmasq, which these ways of booting need, is missing."""
+    """InstallError if dnsmasq, which these boot methods need, is missing."""
     if which("dnsmasq") is None:
         declared = [f"`boot: {way}`" for way in sorted(ways)]
         raise InstallError(
-            f"dnsmasq, which {' and '.join(declared)} {'need' if len(declared) > 1 else 'needs'}, is missing.",
+            f"dnsmasq is missing; {' and '.join(declared)} {'need' if len(declared) > 1 else 'needs'} it.",
             hint="apt-get install dnsmasq-base",
         )
 
 
 def dnsmasq_conf(cluster: Cluster, network: BootNetwork, folder: Path, nodes: Sequence[Node]) -> str:
-    """dnsmasq's settings: no DNS, no address for strangers, and what the declared ways of booting need."""
+    """dnsmasq's configuration: no DNS, no address for unknown machines, and what the declared boot methods need."""
     cidr = cluster.networks[network.network].subnet()
     common = f"""\
 port=0

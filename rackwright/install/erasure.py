@@ -1,7 +1,7 @@
-"""The erasure of all disks of a machine: what the operator agrees to, what the agent is ordered, and what it reports.
+"""Erasure of all disks of a machine: what the operator confirms, what the agent is ordered to do, and its report.
 
-The operator agrees by the machine's serial number, once in a run, and to exactly the disks and contents that were
-listed: they are kept in the record as what that serial number confirms.
+The operator confirms with the machine's serial number, once per run, and for exactly the listed disks and contents:
+the record keeps them as what that serial number confirms.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from rackwright.model.cluster import Node
 
 MODE = "erase"
 _SLACK_SECONDS = 3600.0
-"""Reading samples, and the agent's last words."""
+"""Allowance for reading samples and for the agent's final report."""
 Said = Annotated[str, StringConstraints(max_length=2000)]
 Count = Annotated[int, Field(ge=0, le=2**63)]
 
 
 @dataclass(frozen=True)
 class Erasure:
-    """What an erasure of a machine would mean, and whether the operator has agreed."""
+    """What erasing a machine would affect, and whether the operator has confirmed it."""
 
     machine: str
-    """What the operator types: its serial number, or its UUID where it has none."""
+    """What the operator types: its serial number, or its UUID if it has none."""
     contradictions: tuple[str, ...]
     disks: tuple[Disk, ...]
     left: tuple[tuple[Disk, str], ...]
-    """Disks that cannot be erased, and why."""
+    """Disks that cannot be erased, and the reasons."""
     agreed: bool
 
     @property
@@ -46,21 +46,21 @@ class Erasure:
 
     @property
     def unconfirmed(self) -> Mapping[str, tuple[str, ...]]:
-        """The machine to everything that the operator has to agree to; empty where there is nothing to ask."""
+        """The machine to everything that the operator must confirm; empty if nothing needs confirmation."""
         return {} if self.agreed or self.contradictions else {self.machine: content(self.disks, self.left)}
 
     @property
     def reasons(self) -> list[str]:
-        """Why the machine is held."""
+        """Why the machine is on hold."""
         if self.agreed or self.contradictions:
             return list(self.contradictions)
         listed = [f"{disk.label} holds {', '.join(disk.signatures) or 'nothing'}" for disk in self.disks]
         left = [f"{disk.label} cannot be erased: {why}" for disk, why in self.left]
-        return ["its serial number has to be typed to erase all its disks", *listed, *left]
+        return ["type its serial number to erase all its disks", *listed, *left]
 
 
 class DiskReport(BaseModel):
-    """What the agent says of one disk."""
+    """The agent's report on one disk."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -80,24 +80,24 @@ class _Report(BaseModel):
 
 
 def judge(node: Node, found: Inventory, record: Record) -> Erasure:
-    """Compare what the agent found with the declaration, and with what was agreed to in this run.
+    """Compare the agent's inventory with the declaration, and with what was confirmed in this run.
 
-    A machine that is to go may have lost memory or disks: it is held only where it may be another one.
+    A machine to be decommissioned may have lost memory or disks: it is put on hold only if it may be another machine.
     """
     wrong = another_machine(node, found, record.serial, record.uuid)
     name, _ = name_to_type(node.serial, record.serial or None, record.uuid or None)
     if name is None:
-        wrong.append("it has neither a serial number nor a UUID that could be typed")
+        wrong.append("it has neither a serial number nor a UUID to confirm with")
     disks = tuple(disk for disk in found.disks if _cannot(disk) is None)
     left = tuple((disk, why) for disk in found.disks if (why := _cannot(disk)) is not None)
     if not disks:
-        wrong.append("; ".join(f"{disk.label}: {why}" for disk, why in left) or "it has no disk")
+        wrong.append("; ".join(f"{disk.label}: {why}" for disk, why in left) or "it has no disks")
     agreed = record.confirmed.get(name or "") == content(disks, left)
     return Erasure(name or "", tuple(wrong), disks, left, agreed and not wrong)
 
 
 def content(disks: tuple[Disk, ...], left: tuple[tuple[Disk, str], ...]) -> tuple[str, ...]:
-    """All that an agreement is bound to: each disk with what it holds, and those that stay as they are."""
+    """Everything that a confirmation covers: each disk with its contents, and those that are not erased."""
     found: list[str] = []
     for disk in disks:
         found += [f"{disk.label}, WWN {disk.wwn or 'unknown'}, {disk.size_bytes} bytes", *disk.signatures]
@@ -106,7 +106,7 @@ def content(disks: tuple[Disk, ...], left: tuple[tuple[Disk, str], ...]) -> tupl
 
 def _cannot(disk: Disk) -> str | None:
     if disk.error is not None:
-        return f"it cannot be read: {disk.error}"
+        return f"it is unreadable: {disk.error}"
     if disk.read_only:
         return "it is read-only"
     return None if disk.size_bytes else "it has size 0"
@@ -120,7 +120,7 @@ def order(erasure: Erasure, run: str) -> dict[str, Any]:
 
 
 def time_limit(record: Record) -> float:
-    """Seconds that the largest disk may take, for a machine that is to be erased; 0 for any other."""
+    """Longest erase time of the largest disk in seconds, if the machine is to be erased; else 0."""
     if record.mode != MODE:
         return 0.0
     sizes = [int(disk["size_bytes"]) for disk in record.inventory.get("disks", ())]
@@ -128,7 +128,7 @@ def time_limit(record: Record) -> float:
 
 
 def read_report(body: Mapping[str, Any]) -> dict[str, DiskReport]:
-    """The agent's report by the disk's path; raises Refused."""
+    """The agent's report by disk path; raises Refused."""
     try:
         report = _Report.model_validate(printable_data({"disks": body.get("disks")}))
     except ValidationError as error:

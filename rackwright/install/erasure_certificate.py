@@ -1,7 +1,7 @@
-"""What is kept of an erasure: which disk was erased by which method, and what of it was read again.
+"""The certificate of an erasure: which disk was erased by which method, and how it was verified.
 
-One file for each run, below the state folder: `install/erased/NODE-RUN.json`. docs/bare-metal.md says what each
-method is worth.
+One file per run in the state folder: `install/erased/NODE-RUN.json`. docs/bare-metal.md describes the strength of each
+method.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ METHODS = frozenset(
     }
 )
 LEVEL = "clear"
-"""Of NIST SP 800-88, and no higher for any of them: `purge` asks for the drives' Sanitize commands, which are not used."""
+"""NIST SP 800-88 level of all methods, and no higher: `purge` needs the drives' Sanitize commands, which are not used."""
 ERASED, INCOMPLETE = "erased", "incomplete"
 
 
 def make(
     erasure: Erasure, found: Inventory, record: Record, reports: Mapping[str, DiskReport]
 ) -> dict[str, Any]:
-    """The certificate; its result is `erased` only where every disk of the machine was erased and verified."""
+    """The certificate; its result is `erased` only if every disk of the machine was erased and verified."""
     disks = [_disk(disk, reports.get(disk.path)) for disk in erasure.disks]
     disks += [
         {**_known(disk), "erased": False, "verified": False, "error": why} for disk, why in erasure.left
@@ -68,7 +68,7 @@ def problems(certificate: Mapping[str, Any]) -> list[str]:
 
 
 def write(state: Path, certificate: Mapping[str, Any]) -> Path:
-    """Keep a certificate below the folder of the journals; it is on the disk when this returns. Raises OSError."""
+    """Write a certificate to the journals' folder, synced to disk. Raises OSError."""
     path = _path(state, certificate["node"], certificate["run"])
     path.parent.mkdir(mode=0o700, exist_ok=True)
     write_atomically(path, json.dumps(certificate, indent=2) + "\n")
@@ -76,7 +76,7 @@ def write(state: Path, certificate: Mapping[str, Any]) -> Path:
 
 
 def find(cluster: str, record: Record) -> tuple[Path, dict[str, Any]] | None:
-    """The certificate of a node's last run; None where it wrote none."""
+    """The certificate of a node's last run; None if it wrote none."""
     path = _path(folder(cluster), record.node, record.run)
     try:
         read: dict[str, Any] = json.loads(path.read_text())
@@ -90,7 +90,7 @@ def _path(state: Path, node: str, run: str) -> Path:
 
 
 def _disk(disk: Disk, report: DiskReport | None) -> dict[str, Any]:
-    """One disk: who it is as the inventory has it, what became of it as the agent reports it."""
+    """One disk: its identity from the inventory, and its result from the agent's report."""
     if report is None:
         return {**_known(disk), "erased": False, "verified": False, "error": "the agent did not report on it"}
     error = report.error

@@ -1,4 +1,4 @@
-"""The first login on a node that was just installed: only with the host key that it reported."""
+"""The first login on a newly installed node: only with the host key that it reported."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _COMMAND_SECONDS = 60.0
 
 
 def answers(cluster: Cluster, node: Node) -> bool:
-    """Whether anything takes connections at the node's address, on the port of ssh."""
+    """Whether the node's address accepts connections on the SSH port."""
     try:
         opened = connector(cluster, node)(
             str(cluster.management_address(node)), cluster.ssh.port, _PROBE_SECONDS
@@ -31,7 +31,7 @@ def answers(cluster: Cluster, node: Node) -> bool:
 
 
 def kernel_arguments(cluster: Cluster, node: Node, host_key: str) -> str | None:
-    """The kernel's command line of a node, which also shows that sudo works; None: no login yet."""
+    """The kernel command line of a node, which also proves that sudo works; None: no login yet."""
     trust(cluster, node, host_key)
     try:
         client = connect(cluster, node)
@@ -55,13 +55,13 @@ def kernel_arguments(cluster: Cluster, node: Node, host_key: str) -> str | None:
 def wait_for(
     logged_in: Callable[[str], str | None], record: Record, tempo: Tempo, pause: Callable[[], None]
 ) -> str | None:
-    """Wait for the first login to what a run has installed; why it never came, or None."""
+    """Wait for the first login to the new installation; the reason if it never came, else None."""
     deadline = time.monotonic() + tempo.first_boot
     while time.monotonic() < deadline:
         line = logged_in(record.host_key)
         if line is not None and f"rackwright.run={record.run}" in line.split():
             return None
         if line is not None:
-            return "it boots another installation than the one that was written: look at its boot order"
+            return "it booted another installation than the one just written: check its boot order"
         pause()
-    return f"no login within {tempo.first_boot / 60:g} min: rackwright bmc console shows why"
+    return f"no login within {tempo.first_boot / 60:g} min: see rackwright bmc console"

@@ -1,4 +1,4 @@
-"""The image that is installed: the file, and what its manifest says of it."""
+"""The image to install: the file, and its manifest."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class RootImage:
         return self.folder / NAME
 
     def accounts(self) -> dict[str, str]:
-        """/etc/passwd and its siblings, by name."""
+        """/etc/passwd and similar files, by name."""
         return {name: (self.folder / "etc" / name).read_text() for name in ACCOUNTS}
 
 
 def read_image(folder: Path) -> RootImage:
-    """The image of a folder; InstallError where it is not one, or its file is not what the manifest says."""
+    """The image of a folder; InstallError if it is not one, or its file does not match the manifest."""
     try:
         manifest = json.loads((folder / "manifest.json").read_text())
         entry = next(one for one in manifest["files"] if one["name"] == NAME)
@@ -46,12 +46,12 @@ def read_image(folder: Path) -> RootImage:
             found = file_digest(file, "sha256").hexdigest()
     except (OSError, ValueError, KeyError, TypeError, StopIteration):
         raise InstallError(
-            f"{folder} holds no root image.",
-            hint="rackwright image build FILE --group NODE --format root --out DIR makes it",
+            f"{folder} does not contain a root image.",
+            hint="build it: rackwright image build FILE --group NODE --format root --out DIR",
         ) from None
     if (size, found) != (image.size, image.sha256):
         raise InstallError(
-            f"{image.file} is not what its manifest says: SHA-256 {found}, manifest {image.sha256}.",
+            f"{image.file} does not match its manifest: SHA-256 {found}, manifest {image.sha256}.",
             hint="remove the folder and build the image again",
         )
     return image

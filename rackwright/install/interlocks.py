@@ -1,4 +1,4 @@
-"""Why a machine must not be powered on and written: every reason at once, each from what was read and not assumed."""
+"""Reasons why a machine must not be powered on and written: all at once, each from actual readings."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from rackwright.model.cluster import Node
 from rackwright.model.serials import names_a_machine
 
 _WHERE = {
-    "serial number": "the label on the machine has it",
+    "serial number": "read it off the machine's label",
     "UUID": "`rackwright bmc status FILE --json` prints it",
 }
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What was read of a machine before anything is done to it."""
+    """Readings of a machine before anything is done to it."""
 
     identity: BmcIdentity
     power: Power
     secure_boot: bool | None
-    """As its BMC reports it; None: the BMC does not."""
+    """Secure Boot state from its BMC; None: not reported."""
     answers: bool
-    """Whether something answers at the node's address, on its ssh port."""
+    """Whether the node's address answers on the SSH port."""
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why, and what to do."""
+    """The reason, and what to do."""
 
     message: str
     hint: str
@@ -39,9 +39,9 @@ class Refusal:
 def refusals(
     node: Node, seen: Seen, record: Record, typed_serial: str | None, mode: str = "install"
 ) -> list[Refusal]:
-    """Reasons against installing a node, against erasing it, or against discovering it, which writes nothing.
+    """Reasons against installing, erasing or discovering a node; discovery writes nothing.
 
-    + typed_serial: what the operator typed to agree to reinstalling or erasing this node; None: nothing
+    + typed_serial: what the operator typed to confirm the reinstall or erasure of this node; None: nothing
     """
     if mode == "discover":
         return [*_port(node, seen.identity), *_running(node, seen)]
@@ -54,30 +54,32 @@ def refusals(
 
 
 def _identity(node: Node, identity: BmcIdentity) -> list[Refusal]:
-    """Whether the BMC is that of the declared machine; a MAC address that nothing else confirms is not enough."""
+    """Whether the BMC belongs to the declared machine; a MAC address without other confirmation is not enough."""
     found = []
-    hint = "compare cables and addresses of the BMCs: two may be swapped, or the machine was replaced"
+    hint = "check the BMCs' cables and addresses: two may be swapped, or the machine was replaced"
     if node.serial is not None and identity.serial is not None and node.serial != identity.serial:
         found.append(
-            Refusal(f"its BMC is that of machine {identity.serial}, declared is serial {node.serial}", hint)
+            Refusal(
+                f"its BMC belongs to machine {identity.serial}, but serial {node.serial} is declared", hint
+            )
         )
     if node.mac is not None and identity.macs and node.mac not in identity.macs:
         macs = ", ".join(sorted(identity.macs))
-        found.append(Refusal(f"the machine of its BMC has the MACs {macs}, declared is {node.mac}", hint))
+        found.append(Refusal(f"its BMC's machine has the MACs {macs}, but {node.mac} is declared", hint))
     by_serial = names_a_machine(identity.serial)
     if not by_serial and machine_uuid(identity.uuid) is None:
         reported = "no serial number" if identity.serial is None else f"the serial number {identity.serial!r}"
         found.append(
             Refusal(
-                f"its BMC reports {reported} and no UUID, which the booted machine would be identified by",
-                "set it with the maker's tool: a MAC address alone is not trusted",
+                f"its BMC reports {reported} and no UUID, so the booted machine could not be identified",
+                "set it with the vendor's tool: a MAC address alone is not trusted",
             )
         )
     elif not (by_serial and node.serial is not None) and (node.mac is None or not identity.macs):
-        declare = f"`serials: [{identity.serial}]`, if that is its label" if by_serial else "`macs:`"
+        declare = f"`serials: [{identity.serial}]`, if its label matches" if by_serial else "`macs:`"
         found.append(
             Refusal(
-                "neither its serial number nor a MAC that its BMC reports is declared: which machine it is cannot be known",
+                "neither its serial number nor a MAC that its BMC reports is declared, so the machine cannot be identified",
                 f"declare it: {declare}",
             )
         )
@@ -88,8 +90,8 @@ def _port(node: Node, identity: BmcIdentity) -> list[Refusal]:
     if node.mac is None and not identity.macs:
         return [
             Refusal(
-                "neither its declaration nor its BMC has a MAC, by which its agent finds its network port",
-                "declare it: `macs:`, or the column mac of `machines`",
+                "neither its declaration nor its BMC has a MAC, which its agent needs to find its network port",
+                "declare it with `macs:`, or in the column mac of `machines`",
             )
         ]
     return []
@@ -100,15 +102,15 @@ def _running(node: Node, seen: Seen) -> list[Refusal]:
     if seen.power is not Power.OFF:
         found.append(
             Refusal(
-                f"its power is {seen.power}, and a machine that may be running is never reset",
-                f"rackwright bmc power FILE soft --limit {node.name}, once nothing on it is needed",
+                f"its power is {seen.power}, and a running machine is never reset",
+                f"once nothing on it is needed: rackwright bmc power FILE soft --limit {node.name}",
             )
         )
     if seen.answers:
         found.append(
             Refusal(
-                "something answers ssh at its address",
-                "it runs already, or another machine has its address",
+                "its address answers on the SSH port",
+                "it is already running, or another machine has its address",
             )
         )
     return found
@@ -121,8 +123,8 @@ def _secure_boot(node: Node, seen: Seen) -> list[Refusal]:
         state, wanted = ("on", "off") if seen.secure_boot else ("off", "on")
         found.append(
             Refusal(
-                f"Secure Boot is {state}, declared is {wanted}",
-                f"switch it {wanted} in the firmware, or declare `secure_boot: {str(seen.secure_boot).lower()}`",
+                f"Secure Boot is {state}, but {wanted} is declared",
+                f"turn it {wanted} in the firmware, or declare `secure_boot: {str(seen.secure_boot).lower()}`",
             )
         )
     return found
@@ -134,19 +136,19 @@ def _was_ready(node: Node, identity: BmcIdentity, typed: str | None) -> list[Ref
         return _typed(typed, name, what)
     return [
         Refusal(
-            "it was installed and ready before",
+            "it is already installed",
             f"to erase it, type its {what}: --reinstall {node.name}={name or 'SERIAL'}",
         )
     ]
 
 
 def _to_be_erased(node: Node, identity: BmcIdentity, typed: str | None) -> list[Refusal]:
-    """An erasure is always agreed to by what is read off the machine, so it is not printed here."""
+    """An erasure is always confirmed with what is read off the machine, so it is not printed here."""
     name, what = name_to_type(node.serial, identity.serial, identity.uuid)
     if typed is not None:
         return _typed(typed, name, what)
     option = f"--serial {node.name}={'UUID' if what == 'UUID' else 'SERIAL'}"
-    return [Refusal(f"its {what} was not typed", f"to erase all its disks: {option}; {_WHERE[what]}")]
+    return [Refusal(f"its {what} was not given", f"to erase all its disks: {option}; {_WHERE[what]}")]
 
 
 def _typed(typed: str, name: str | None, what: str) -> list[Refusal]:

@@ -1,4 +1,4 @@
-"""What the agent finds in a machine, as it reports it: untrusted until it has passed here."""
+"""The agent's inventory of a machine: untrusted until it is validated here."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Nic(_Found):
 
 
 class Disk(_Found):
-    """A disk; `signatures` is what it holds, sorted: filesystems, arrays, volumes, partitions."""
+    """A disk; `signatures` lists its contents, sorted: filesystems, arrays, volumes, partitions."""
 
     path: Text
     serial: Text | None = None
@@ -41,11 +41,11 @@ class Disk(_Found):
     pci: Text | None = None
     signatures: tuple[Text, ...] = Field(default=(), max_length=1024)
     error: Text | None = None
-    """Why it could not be read; it is then not known what it holds."""
+    """Why it is unreadable; its contents are then unknown."""
 
     @property
     def label(self) -> str:
-        """How people name it."""
+        """Name in messages."""
         return f"{self.path} (serial {self.serial or 'unknown'}, {self.model or 'unknown model'})"
 
 
@@ -59,7 +59,7 @@ class Pci(_Found):
 
 
 class Dmi(_Found):
-    """What the firmware says of the machine."""
+    """What the firmware reports about the machine."""
 
     product_uuid: Text | None = None
     product_serial: Text | None = None

@@ -8,7 +8,7 @@ from rackwright.ssh.known_hosts import host_name
 
 
 def trust(cluster: Cluster, node: Node, host_key: str) -> None:
-    """Put a node's key in place of those that known_hosts has for its addresses."""
+    """Replace the keys that known_hosts has for a node's addresses with its key."""
     path = cluster.ssh.known_hosts
     hosts = [node.name, node.fqdn, *(str(entry.address) for entry in node.addresses)]
     names = [host_name(host, cluster.ssh.port) for host in hosts]

@@ -1,4 +1,4 @@
-"""Listening for agents, BMCs and firmware: limits on connections, and files that are sent whole or in part."""
+"""Serves agents, BMCs and firmware: limits connections, and sends files whole or in part."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _RANGE = re.compile(r"bytes=(\d{1,18})-(\d{1,18})?$")
 
 
 class Places:
-    """Limits on open connections: in all, and for one address, so that others still get through."""
+    """Limits open connections, in all and per address, so that one client cannot block the others."""
 
     def __init__(self) -> None:
         self._lock, self._open = threading.Lock(), Counter[str]()
 
     def take(self, address: str) -> bool:
-        """Whether one more connection of this address may be open, which is counted then."""
+        """Whether this address may open one more connection; if so, it is counted."""
         with self._lock:
             if self._open.total() >= _CONNECTIONS or self._open[address] >= _OF_ONE_ADDRESS:
                 return False
@@ -41,7 +41,7 @@ class Places:
 
 
 class Listener(http.server.ThreadingHTTPServer):
-    """Answers on a socket that listens already; with TLS where a context is given."""
+    """Serves on a listening socket, with TLS if a context is given."""
 
     daemon_threads = True
     block_on_close = False
@@ -56,13 +56,13 @@ class Listener(http.server.ThreadingHTTPServer):
         self._places = Places()
 
     def start(self, poll_seconds: float) -> None:
-        """Answer from now on, in threads."""
+        """Start serving in threads."""
         threading.Thread(
             target=self.serve_forever, kwargs={"poll_interval": poll_seconds}, daemon=True
         ).start()
 
     def close(self) -> None:
-        """Stop answering."""
+        """Stop serving."""
         self.shutdown()
         self.server_close()
 
@@ -71,7 +71,7 @@ class Listener(http.server.ThreadingHTTPServer):
         connection.settimeout(_IDLE_SECONDS)
         if self._context is None:
             return connection, address
-        # the handshake is the connection's own thread's: one that never ends keeps no one else waiting
+        # the handshake runs in the connection's thread, so a stalled one blocks no other
         return self._context.wrap_socket(connection, server_side=True, do_handshake_on_connect=False), address
 
     def process_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
@@ -91,11 +91,11 @@ class Listener(http.server.ThreadingHTTPServer):
             self._places.leave(client_address[0])
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
-        """A connection that breaks concerns its own client, which asks again."""
+        """A broken connection affects only its client, which retries."""
 
 
 class FileHandler(http.server.BaseHTTPRequestHandler):
-    """Sends files and short JSON answers; nothing is logged and nothing is listed."""
+    """Sends files and short JSON answers; logs nothing and lists nothing."""
 
     protocol_version = "HTTP/1.1"
     server_version, sys_version = "rackwright", ""
@@ -103,10 +103,10 @@ class FileHandler(http.server.BaseHTTPRequestHandler):
     disable_nagle_algorithm = True  # headers and body are written apart: else each answer waits 40 ms
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: ANN401
-        """Paths of boot media are secret; the journal says what happened."""
+        """Do not log: paths of boot media are secret, and the journal has the events."""
 
     def send_file(self, stream: BinaryIO, size: int, *, with_body: bool) -> None:
-        """The file, or the range of it that was asked for."""
+        """Send the file, or the requested range of it."""
         asked = self.headers.get("Range")
         found = _RANGE.match(asked) if asked else None
         first = int(found[1]) if found else 0

@@ -1,7 +1,7 @@
 """The installation of one machine, from its BMC's first answer to the first login.
 
-Every step that changes something is written to the journal before it is taken, so that a run that was killed goes on
-from there: the machine is looked at again, and never assumed to be where the journal left it.
+Every change is written to the journal before it is made, so that the next run can resume after a kill: it inspects
+the machine again, and never assumes that it is where the journal left it.
 """
 
 from __future__ import annotations
@@ -38,37 +38,37 @@ from rackwright.model.install import BootNetwork
 
 @dataclass
 class Machine:
-    """One machine and all that its installation needs."""
+    """One machine and everything its installation needs."""
 
     node: Node
     journal: Journal
     bmc: BmcClient
     network: BootNetwork
     medium: Medium
-    """How the agent gets into the machine."""
+    """How the machine boots the agent."""
     answers: Callable[[], bool]
-    """Whether ssh answers at the node's address."""
+    """Whether the node's address answers on the SSH port."""
     logged_in: Callable[[str], str | None]
-    """The kernel's command line over ssh, with the host key that the machine made; None: not yet."""
+    """The kernel command line over SSH, checked against the machine's new host key; None: not yet."""
     notice: Callable[[State, str], None]
     heard: Callable[[], float] = lambda: 0.0
-    """When the agent last called, in seconds as time.monotonic() counts them."""
+    """When the agent last called, in seconds of time.monotonic()."""
     handover: Handover | None = None
-    """The boot of the distribution's installer after the agent, where one is declared."""
+    """Boots the distribution's installer after the agent, if one is declared."""
     tempo: Tempo = field(default_factory=Tempo)
     stop: Event = field(default_factory=Event)
-    """Set when the run is to end: nothing more is done to the machine."""
+    """Set when the run must stop: nothing more is done to the machine."""
     _helped_since: float | None = None
     _seen_at_work: bool = False
-    """Whether this process has watched the agent, so that nothing else can be running."""
+    """Whether this process has followed the agent, so that nothing else can be running."""
 
     def __post_init__(self) -> None:
         self._patient = PatientBmc(self.bmc, self.tempo, self.stop)
 
     def run(self, mode: str, typed_serial: str | None) -> State:
-        """Install or discover the machine, or go on with it; the state it ends in.
+        """Install or discover the machine, or resume; returns its final state.
 
-        Raises Refused, Interrupted and BmcError, after which the next run goes on.
+        Raises Refused, Interrupted and BmcError, after which the next run resumes.
         """
         if not self._goes_on(mode, typed_serial):
             self._precheck(mode, typed_serial)
@@ -84,7 +84,7 @@ class Machine:
         return state
 
     def _goes_on(self, mode: str, typed_serial: str | None) -> bool:
-        """Whether an earlier run left the machine where this one can go on."""
+        """Whether an earlier run left the machine in a state that can be resumed."""
         record = self.journal.record
         if record.state not in UNDER_WAY or record.mode != mode:
             return False
@@ -96,9 +96,9 @@ class Machine:
             self._fail(f"the machine was found off in {record.state}, at {record.percent} %")
             self._disarm()
             return False
-        with suppress(BmcError):  # its agent is answered while its BMC is silent
+        with suppress(BmcError):  # its agent is answered even while its BMC is silent
             self._require_its_machine()
-        self.notice(record.state, f"goes on with run {record.run}")
+        self.notice(record.state, f"resuming run {record.run}")
         if record.state in ON_THE_MACHINE:
             self.medium.resume(record.media)
         if record.state is State.INSTALLER:
@@ -118,7 +118,7 @@ class Machine:
         if found := refusals(self.node, seen, before, typed_serial, mode):
             raise Refused(self.node.name, found)
         run = new_run()
-        # what has to be typed once more before an erasure is not printed
+        # what must be typed again before an erasure is not printed
         name = None if mode == MODE else identity.serial or identity.uuid
         label = " ".join(filter(None, (identity.maker, identity.model, name)))
         mac = self.node.mac or next(iter(identity.macs), "")
@@ -138,20 +138,20 @@ class Machine:
     def _boot(self, media: str) -> None:
         """Boot a machine that is off from a medium."""
         if (power := self.bmc.power()) is not Power.OFF:
-            raise InstallError(f"{self.node.name} was off, and its power is {power} now: it is left alone.")
+            raise InstallError(f"{self.node.name} was off, but its power is now {power}: it was not touched.")
         self._patient.require_going_on(self.node)
         self.medium.insert(self.bmc, media)
         self._patient.require_going_on(self.node)
         self._patient.switch_on()
 
     def _boot_installer(self) -> None:
-        """Boot the distribution's installer on a machine that the agent has left; a later run may do this."""
+        """Boot the distribution's installer on a machine after the agent has finished; a later run may do this."""
         record = self.journal.record
         with self._ending_the_run():
             self._patient.require_going_on(self.node)
             self._patient.require_machine_of(record, again=True)
             if self.answers():
-                raise InstallError(f"Something answers ssh at the address of {self.node.name}.")
+                raise InstallError(f"The address of {self.node.name} answers on the SSH port.")
             self._helped_since, made = None, declared(self.handover, self.node).make(record)
             until = steady.now() + 60 * self.network.token_minutes
             self._move(State.INSTALLER, f"run {record.run}", session="", phase="", token_until=until, **made)
@@ -159,7 +159,7 @@ class Machine:
 
     @contextmanager
     def _ending_the_run(self) -> Iterator[None]:
-        """What goes wrong in the block is noted, and what may be left of the run taken away."""
+        """Record failures in the block, and remove what is left of the run."""
         try:
             yield
         except (RackwrightError, OSError) as error:
@@ -171,7 +171,7 @@ class Machine:
             raise
 
     def _watch(self) -> State:
-        """Wait for the agent or the installer, and look whether the machine still has power."""
+        """Wait for the agent or the installer, and watch the machine's power."""
         begun, off_since = time.monotonic(), None
         was_on = self.journal.record.state not in ORDERED_ON
         shown = (State.ARMED, 0)
@@ -186,7 +186,7 @@ class Machine:
             self._seen_at_work = self._seen_at_work or record.state in ON_THE_MACHINE
             power = self._power(record.state)
             was_on = was_on or power is Power.ON
-            if power is not Power.UNKNOWN:  # a BMC that does not answer says nothing of the power
+            if power is not Power.UNKNOWN:  # without an answer from the BMC, the power is unknown
                 off_since = max(off_since or time.monotonic(), self.heard()) if power is Power.OFF else None
             off_for = time.monotonic() - off_since if off_since is not None else None
             if self._ended(record, off_for, was_on, time.monotonic() - begun):
@@ -198,7 +198,7 @@ class Machine:
         return state
 
     def _ended(self, record: Record, off_for: float | None, was_on: bool, waited: float) -> bool:
-        """Whether there is nothing more to wait for; what went wrong is in the journal then."""
+        """Whether there is nothing more to wait for; failures are then in the journal."""
         if record.state in AGENT_DONE:
             return off_for is not None or self._agent_is_gone(record)
         reason = overdue(record, off_for, was_on, waited, self.network, self.tempo)
@@ -207,22 +207,22 @@ class Machine:
         return self.journal.record.state is State.FAILED
 
     def _agent_is_gone(self, record: Record) -> bool:
-        """Whether a machine whose agent is done, and which is not off, need not be waited for.
+        """Whether to stop waiting for a machine whose agent is done but which is not off.
 
-        The agent powers it off; one that cannot is helped, but only where nothing else can be running.
+        The agent powers it off; if it cannot, we do, but only if nothing else can be running.
         """
         if self._in_memory and record.state is State.INSTALLED:
             return True
         if steady.now() - record.since <= self.tempo.power_off:
             return False
         if self.answers():
-            return True  # it was started by hand meanwhile
+            return True  # it was started by hand in the meantime
         self._helped_since, now = self._helped_since or time.monotonic(), time.monotonic()
         if not self._seen_at_work or now - self._helped_since > self.tempo.power_off:
             self._disarm()
             raise InstallError(
-                f"{self.node.name} is {record.state} and not off, and what runs on it is not known.",
-                hint=f"rackwright bmc power FILE off --limit {self.node.name}, and run again",
+                f"{self.node.name} is {record.state} and not off; it is unknown what runs on it.",
+                hint=f"run rackwright bmc power FILE off --limit {self.node.name}, then repeat the command",
             )
         try:
             self._patient.require_machine_of(record, again=True)
@@ -237,7 +237,7 @@ class Machine:
             return self._patient.power()
         except BmcError as error:
             if state not in ON_THE_MACHINE:
-                raise  # it is written: the next run goes on
+                raise  # the disks are written: the next run resumes
             self._fail(error.message, only=state)
             return Power.UNKNOWN
 
@@ -249,7 +249,7 @@ class Machine:
             if state is State.INSTALLED:
                 self._move(State.FIRST_BOOT)
             elif self.bmc.power() is Power.OFF:
-                return self._fail("the machine was found off, and with it what it had in memory")
+                return self._fail("the machine was found off, so its in-memory system is lost")
         else:
             if state is State.INSTALLED:
                 self._insist(lambda: self.bmc.set_boot(BootTarget.DISK, once=False))
@@ -258,7 +258,7 @@ class Machine:
         wrong = wait_for(self.logged_in, record, self.tempo, self._pause)
         if wrong is not None:
             return self._fail(wrong)
-        self._move(State.READY, f"ssh with the host key of run {record.run}")
+        self._move(State.READY, f"SSH login with the host key of run {record.run}")
         return State.READY
 
     def _insist(self, order: Callable[[], None]) -> None:
@@ -268,7 +268,7 @@ class Machine:
             self._pause()
 
     def _disarm(self) -> None:
-        """Take the boot medium away, and the order to boot from it; a BMC that fails to is reported, not fatal."""
+        """Remove the boot medium and the one-time boot order; a BMC that fails to is reported, not fatal."""
         if self.handover is not None:
             self.handover.close()
         try:
@@ -286,10 +286,10 @@ class Machine:
 
     def _pause(self) -> None:
         if self.stop.wait(self.tempo.poll):
-            raise Interrupted(f"{self.node.name} is left as it is, {self.journal.record.state}.")
+            raise Interrupted(f"{self.node.name} was left in the state {self.journal.record.state}.")
 
     def _fail(self, reason: str, *, only: State | None = None) -> State:
-        """Note a failure; `only`: unless the agent has got further in this moment."""
+        """Record a failure; `only`: unless the agent has progressed in the meantime."""
         if self.journal.fail(reason, only):
             self.notice(State.FAILED, reason)
         return State.FAILED

@@ -1,7 +1,7 @@
-"""What a machine boots its agent from: an ISO for its BMC's virtual CD, files for PXE and for its firmware's HTTP boot.
+"""Boot media of the agent: an ISO for the BMC's virtual CD, and files for PXE and UEFI HTTP boot.
 
-The one-time token is in an archive beside the agent's, never on the kernel's command line. Of what is served by PXE and
-HTTP only the network itself keeps the token; a medium for virtual CDs goes over TLS to one BMC.
+The one-time token is in an archive next to the agent's, never on the kernel command line. With PXE and HTTP, only the
+boot network itself protects the token; a virtual CD image goes over TLS to one BMC.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from rackwright.install.agent_image import ESP, GRUB_NET, INITRAMFS, KERNEL, SHI
 from rackwright.lab.process import run
 
 ARGUMENTS = "console=ttyS0,115200"
-"""Of the agent's kernel, unless a node declares others."""
+"""Kernel arguments of the agent, unless a node declares others."""
 LABEL = "RACKWRIGHT"
 _SITE = "site.img"
 _SECONDS = 120.0
 _MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
 
-# Debian's signed grub for networks reads grub/grub.cfg of the server that it came from. `exit` goes on with the
+# Debian's signed netboot GRUB reads grub/grub.cfg from its server. `exit` continues with the
 # firmware's next boot entry: a machine that is not armed boots as if nothing were served.
 _NETBOOT = """\
 set timeout=0
@@ -39,7 +39,7 @@ else
     exit
 fi
 """
-# With HTTP boot it reads the same file, of the server's root; fw_path is the folder that the firmware fetched shim from.
+# With HTTP boot it reads the same file from the server root; fw_path is the folder that the firmware loaded shim from.
 _HTTP_MENU = """\
 set timeout=0
 if [ -s $fw_path/grub.cfg ]; then
@@ -53,7 +53,7 @@ fi
 
 @dataclass(frozen=True, slots=True)
 class Armed:
-    """A machine that may boot the agent from the network now."""
+    """A machine that may currently boot the agent from the network."""
 
     mac: str
     config: bytes = field(repr=False)
@@ -64,7 +64,7 @@ class Armed:
 def make_iso(agent: Path, config: bytes, ca: bytes, target: Path, arguments: str = ARGUMENTS) -> None:
     """Write the ISO that boots the agent image `agent` with this config.json; readable by its owner alone.
 
-    It has a UEFI boot entry only, and starts under Secure Boot: shim, grub and the kernel are Debian's signed ones.
+    It has only a UEFI boot entry, and works under Secure Boot: shim, GRUB and the kernel are signed by Debian.
     """
     require_xorriso()
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -72,7 +72,7 @@ def make_iso(agent: Path, config: bytes, ca: bytes, target: Path, arguments: str
         folder = Path(staging)  # 0700
         (folder / _SITE).write_bytes(site_archive(config, ca))
         (folder / "grub.cfg").write_text(grub_config(_run_of(config), arguments))
-        (folder / "info").write_text("rackwright\n")  # by this file grub finds its CD
+        (folder / "info").write_text("rackwright\n")  # GRUB finds its CD by this file
         grafts = {
             ".disk/info": folder / "info",
             "boot/grub/grub.cfg": folder / "grub.cfg",
@@ -91,9 +91,9 @@ def make_iso(agent: Path, config: bytes, ca: bytes, target: Path, arguments: str
 
 
 def netboot_files(agent: Path, folder: Path, armed: Sequence[Armed]) -> None:
-    """Files for PXE of shimx64.efi: the agent for exactly these machines, and nothing for others.
+    """PXE files for shimx64.efi: the agent for exactly these machines, and nothing for others.
 
-    Called again with fewer machines, it removes the tokens of the others first.
+    Called again with fewer machines, it first removes the tokens of the others.
     """
     require_macs(armed)
     macs = folder / "grub/mac"
@@ -112,7 +112,7 @@ def netboot_files(agent: Path, folder: Path, armed: Sequence[Armed]) -> None:
 
 
 def http_files(armed: Armed) -> dict[str, bytes]:
-    """A machine's own files for UEFI HTTP boot, which are served in one folder with the agent's."""
+    """A machine's files for UEFI HTTP boot, served in one folder with the agent's."""
     return {
         "grub.cfg": grub_config(_run_of(armed.config), armed.arguments, folder="$fw_path").encode(),
         _SITE: site_archive(armed.config, armed.authority),
@@ -120,21 +120,21 @@ def http_files(armed: Armed) -> dict[str, bytes]:
 
 
 def http_menu() -> bytes:
-    """What grub reads first with HTTP boot, whichever machine it is: it leads to the machine's own folder."""
+    """The first GRUB configuration with HTTP boot, the same for all machines: leads to the machine's folder."""
     return _HTTP_MENU.encode()
 
 
 def require_macs(armed: Sequence[Armed]) -> None:
-    """ImageError where a BMC or the cluster file gave something else."""
+    """ImageError if a BMC or the cluster file has an invalid MAC address."""
     wrong = [one.mac for one in armed if not _MAC.fullmatch(one.mac)]
     if wrong:
         raise ImageError(
-            f"not a MAC address in lower case: {', '.join(wrong)}", hint="e.g. 02:00:5e:10:00:01"
+            f"not a valid lower-case MAC address: {', '.join(wrong)}", hint="e.g. 02:00:5e:10:00:01"
         )
 
 
 def site_archive(config: bytes, ca: bytes) -> bytes:
-    """The archive with what one machine is given."""
+    """The archive with one machine's files."""
     return cpio.archive(
         [
             cpio.Entry("rackwright", None, 0o700),
@@ -145,9 +145,9 @@ def site_archive(config: bytes, ca: bytes) -> bytes:
 
 
 def grub_config(run_id: str, arguments: str = ARGUMENTS, site: str = f"/{_SITE}", folder: str = "") -> str:
-    """grub.cfg of a medium; nothing on the kernel's command line is secret.
+    """grub.cfg of a medium; the kernel command line contains no secret.
 
-    + folder: where the files are; empty: the root of the device that grub was read from
+    + folder: location of the files; empty: the root of the device that GRUB was loaded from
     """
     return (
         "set default=0\nset timeout=0\n"
@@ -159,7 +159,7 @@ def grub_config(run_id: str, arguments: str = ARGUMENTS, site: str = f"/{_SITE}"
 
 
 def require_xorriso() -> None:
-    """ImageError where the program that writes ISOs is missing."""
+    """ImageError if xorriso is missing."""
     if shutil.which("xorriso") is None:
         raise ImageError("xorriso is missing: apt-get install xorriso")
 
@@ -167,12 +167,12 @@ def require_xorriso() -> None:
 def _run_of(config: bytes) -> str:
     run_id = str(json.loads(config)["run"])
     if not re.fullmatch(r"[a-z0-9]{1,16}", run_id):
-        raise ImageError(f"{run_id!r} is not the id of a run", hint="e.g. k3x9ab12")
+        raise ImageError(f"{run_id!r} is not a valid run id", hint="e.g. k3x9ab12")
     return run_id
 
 
 def _copy(source: Path, target: Path) -> None:
-    """A file of the agent's, unless it is there already."""
+    """Copy a file of the agent, unless it exists already."""
     if (
         target.exists()
         and target.stat().st_size == source.stat().st_size

@@ -1,4 +1,4 @@
-"""How the agent gets into a machine: as a CD that its BMC shows, or over the boot network."""
+"""How a machine boots the agent: from its BMC's virtual CD, or over the boot network."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ class Medium(Protocol):
     """One machine's boot medium."""
 
     def make(self, record: Record, token: str) -> str:
-        """Make it, with the token in it; what it is called on our server."""
+        """Create it, with the token in it; returns its name on our server."""
 
     def insert(self, bmc: BmcClient, media: str) -> None:
-        """Have the machine boot from it, once."""
+        """Make the machine boot from it once."""
 
     def resume(self, media: str) -> None:
-        """Serve a medium that an earlier process made."""
+        """Serve a medium that an earlier process created."""
 
     def remove(self, bmc: BmcClient) -> None:
-        """Take it out of the machine and delete it; the next boots are the firmware's own."""
+        """Remove it from the machine and delete it; the next boots are normal."""
 
 
 @dataclass
 class VirtualMedia:
-    """A CD that the BMC fetches from our server, at a random path, and shows the machine."""
+    """A virtual CD that the BMC downloads from our server, at a random path."""
 
     cluster: Cluster
     node: Node
@@ -47,7 +47,7 @@ class VirtualMedia:
     """PEM of the CA that the agent is to trust."""
 
     def make(self, record: Record, token: str) -> str:
-        """The image of the CD; 192 random bits in its path keep it from others on the BMCs' network."""
+        """The CD image; 192 random bits in its path keep others on the BMC network from downloading it."""
         media = f"/media/{secrets.token_urlsafe(24)}.iso"
         text = json.dumps(config(self.cluster, self.node, self.network, record, token)).encode()
         self.file.parent.mkdir(mode=0o700, exist_ok=True)
@@ -56,7 +56,7 @@ class VirtualMedia:
         return media
 
     def insert(self, bmc: BmcClient, media: str) -> None:
-        bmc.trust_media(self.authority.decode())  # BMCs that cannot be given a CA fetch it without a check
+        bmc.trust_media(self.authority.decode())  # BMCs that accept no CA download it without verification
         bmc.insert_media(f"https://{self.network.bmc_server}:{self.network.port}{media}")
         bmc.set_boot(BootTarget.CD, once=True)
 
@@ -68,7 +68,7 @@ class VirtualMedia:
         self.file.unlink(missing_ok=True)
         try:
             bmc.eject_media()
-        finally:  # each is worth doing without the other
+        finally:  # do each, even if the other fails
             bmc.set_boot(BootTarget.NONE, once=False)
 
     @property
@@ -78,7 +78,7 @@ class VirtualMedia:
 
 
 def way_of(node: Node) -> BootWay:
-    """The declared way; of a node that is only to be discovered, what its BMC can do."""
+    """The declared boot method; for a node that is only discovered, what its BMC supports."""
     if node.install is not None:
         return node.install.boot
     ipmi = node.bmc is not None and node.bmc.protocol is BmcProtocol.IPMI
@@ -86,7 +86,7 @@ def way_of(node: Node) -> BootWay:
 
 
 def arguments(node: Node) -> str:
-    """The agent's kernel command line: what the node's own kernel is declared to need to start, and nothing secret."""
+    """Kernel arguments of the agent: those that the node's kernel is declared to need; no secrets."""
     install = node.install
     if install is None:
         return ARGUMENTS
@@ -119,6 +119,6 @@ def config(
 
 
 def _vlan(cluster: Cluster, node: Node, network: BootNetwork) -> int | None:
-    """The declared VLAN is that of the management network; another boot network is untagged at the node."""
+    """The declared VLAN applies to the management network; any other boot network is untagged at the node."""
     on_management = network.network == cluster.management.name
     return node.install.vlan if node.install is not None and on_management else None

@@ -1,4 +1,4 @@
-"""What every node of a run needs on this control node: looked for before the first machine is touched."""
+"""What a run needs on this control node: checked before the first machine is touched."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ def problems(cluster: Cluster, nodes: Sequence[Node]) -> list[str]:
 
 
 def _passwords(cluster: Cluster, nodes: Sequence[Node]) -> Iterator[str]:
-    """Those of the BMCs that cannot be read, as many nodes have the same one."""
+    """Unreadable BMC passwords, each once, because many nodes share one."""
     store = store_of(cluster)
     for name in dict.fromkeys(node.bmc.password for node in nodes if node.bmc is not None):
         yield from _failure(partial(store.get, name))
 
 
 def _certificates(nodes: Sequence[Node]) -> Iterator[str]:
-    """CA files that cannot be used; a BMC whose own certificate is declared needs none."""
+    """Unusable CA files; a BMC with a declared certificate needs none."""
     redfish = [node.bmc for node in nodes if node.bmc and node.bmc.protocol is BmcProtocol.REDFISH]
     for ca in dict.fromkeys(bmc.ca for bmc in redfish if bmc.certificate is None and bmc.ca is not None):
         if (why := ca_mistake(ca)) is not None:
-            yield f"the CA file {ca} of BMCs cannot be used: {why}"
+            yield f"the CA file {ca} for BMCs is unusable: {why}"
 
 
 def _programs(nodes: Sequence[Node]) -> Iterator[str]:
@@ -54,7 +54,7 @@ def _programs(nodes: Sequence[Node]) -> Iterator[str]:
 
 
 def _failure(check: Callable[[], object]) -> Iterator[str]:
-    """What a check raises, with what to do."""
+    """The error that a check raises, with its hint."""
     try:
         check()
     except RackwrightError as error:

@@ -1,7 +1,7 @@
-"""PXE and UEFI HTTP boot: answers for exactly the machines that are armed, while an installation runs.
+"""PXE and UEFI HTTP boot: answers exactly the armed machines, during an installation.
 
-The token goes over the boot network in the clear here, which anyone on it can read; virtual media keep it between
-head and BMC. What a token opens is one installation of one machine, once.
+The token crosses the boot network unencrypted here, so anyone on it can read it; with virtual media it stays between
+head and BMC. A token permits one installation of one machine, once.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from rackwright.model.install import BootNetwork, BootWay
 from rackwright.model.ranges import fold
 
 NETBOOT = frozenset((BootWay.PXE, BootWay.HTTP))
-"""The ways of booting that need an answer of ours on the boot network."""
+"""Boot methods that need an answer from us on the boot network."""
 
 
 @dataclass
 class NetbootServer:
-    """Serves the boot network; a machine that is not armed gets no answer at all."""
+    """Serves the boot network; a machine that is not armed gets no answer."""
 
     cluster: Cluster
     network: BootNetwork
@@ -45,9 +45,9 @@ class NetbootServer:
     authority: bytes
     folder: Path
     nodes: tuple[Node, ...]
-    """Of the run, those that boot over the network."""
+    """Nodes of the run that boot over the network."""
     _armed: dict[str, tuple[Armed | None, Answered]] = field(default_factory=dict)
-    """None: its files are in a folder for it alone."""
+    """None: its files are in a separate folder."""
     _lock: Lock = field(default_factory=Lock)
 
     def __post_init__(self) -> None:
@@ -57,7 +57,7 @@ class NetbootServer:
         self._running = ExitStack()
 
     def arm(self, node: Node, mac: str, content: bytes) -> None:
-        """Answer one more machine, at this port of it; one that cannot be answered keeps no other from it."""
+        """Serve one more machine on this port; if that fails, the others are not affected."""
         address = self._address(node)
         armed = Armed(mac, content, self.authority, arguments(node))
         require_macs([armed])
@@ -72,7 +72,7 @@ class NetbootServer:
                 raise
 
     def answer(self, node: Node, mac: str, put: Callable[[Path], None]) -> None:
-        """Answer one more machine by PXE, with the files that `put` puts into its folder in place of the agent's."""
+        """Serve one more machine by PXE, with the files that `put` writes instead of the agent's."""
         address = self._address(node)
         self._dnsmasq.require_running()
         with self._lock:
@@ -81,31 +81,31 @@ class NetbootServer:
             self._publish()
 
     def url(self, node: Node) -> str | None:
-        """What the firmware of an armed machine fetches by HTTP."""
+        """What the firmware of an armed machine downloads by HTTP."""
         with self._lock:
             found = self._armed.get(node.name)
         return None if found is None else found[1].url
 
     def disarm(self, node: Node) -> None:
-        """Answer it no more, and remove its token."""
+        """Stop serving it, and remove its token."""
         with self._lock:
             if self._forget(node):
                 self._publish()
 
     def start(self) -> None:
-        """Serve until `stop`; InstallError where something that the declared ways need is missing or taken."""
+        """Serve until `stop`; InstallError if something that the declared methods need is missing or in use."""
         require_dnsmasq(self._ways)
         if BootWay.HTTP in self._ways:
             opened = listener(
                 self.cluster,
                 self.network.server,
                 self.network.http_port,
-                whom="Machines of `boot: http`",
-                hint="another program may be using the port: `boot_network: {http_port: 8081}`",
+                whom="Machines with `boot: http`",
+                hint="if another program uses the port, set another: `boot_network: {http_port: 8081}`",
             )
             self._running.callback(HttpServer(self._files, opened).close)
         if BootWay.PXE in self._ways:
-            (self.folder / "tftp").mkdir(parents=True, exist_ok=True)  # dnsmasq demands that it is there
+            (self.folder / "tftp").mkdir(parents=True, exist_ok=True)  # dnsmasq requires the folder
         self._require_no_other()
         self._running.callback(self._dnsmasq.stop)
         self._dnsmasq.start()
@@ -115,7 +115,7 @@ class NetbootServer:
         self._running.close()
 
     def _require_no_other(self) -> None:
-        """InstallError where another DHCP server answers these machines: they could boot something else."""
+        """InstallError if another DHCP server answers these machines: they could boot something else."""
         found = answering(
             new_socket(self.cluster, socket.SOCK_DGRAM),
             self.network.server,
@@ -128,15 +128,15 @@ class NetbootServer:
         servers = ", ".join(sorted(set(found.values())))
         raise InstallError(
             f"Another DHCP server ({servers}) answers {fold(names[mac] for mac in found)} on {self.network.network}.",
-            hint="have it ignore the MACs of these machines, or declare `boot: virtual-media`",
+            hint="make it ignore the MACs of these machines, or declare `boot: virtual-media`",
         )
 
     def _address(self, node: Node) -> IPv4Address:
         address = node.address_on(self.network.network)
         if address is None:
             raise InstallError(
-                f"{node.name} has no address on {self.network.network}, which it would get for `boot: {way_of(node)}`.",
-                hint=f"`addresses: {{{self.network.network}: ...}}` in its group, or `boot: virtual-media`",
+                f"{node.name} has no address on {self.network.network}, but needs one for `boot: {way_of(node)}`.",
+                hint=f"add `addresses: {{{self.network.network}: ...}}` to its group, or declare `boot: virtual-media`",
             )
         return address
 
@@ -174,9 +174,9 @@ def serving(server: NetbootServer) -> Iterator[None]:
 
 
 def new_folder() -> tempfile.TemporaryDirectory[str]:
-    """A folder for what is served, gone when the run has ended; only root, whom dnsmasq runs as, gets into it.
+    """A temporary folder for served files; only root, the user of dnsmasq, can enter it.
 
-    The files in it are readable for all: dnsmasq as root serves no others (seen with 2.90, 2026-11-27).
+    The files in it are world-readable: dnsmasq as root serves no others (seen with 2.90, 2026-11-27).
     """
     return tempfile.TemporaryDirectory(prefix="rackwright-netboot-")
 
@@ -202,7 +202,7 @@ class NetbootMedium:
             bmc.set_boot(BootTarget.PXE, once=True)
 
     def resume(self, media: str) -> None:
-        """The agent runs already: nothing is served to it a second time."""
+        """The agent is already running: nothing is served to it a second time."""
 
     def remove(self, bmc: BmcClient) -> None:
         self.server.disarm(self.node)

@@ -1,7 +1,7 @@
-"""Files for UEFI HTTP boot: plain HTTP on the boot network, for machines that are armed, while an installation runs.
+"""Files for UEFI HTTP boot: plain HTTP on the boot network, for armed machines, during an installation.
 
-Each machine has its files at a random path, which DHCP and its BMC give to it alone, and only its own address is answered.
-Plain, since firmware checks a server's certificate against CAs that have been enrolled in it beforehand.
+Each machine's files have a random path, which only DHCP and its BMC give it, and only its address gets an answer.
+Plain HTTP, because firmware accepts only server certificates of CAs that were enrolled in it before.
 """
 
 from __future__ import annotations
@@ -28,31 +28,31 @@ _OF_AGENT = (SHIM, GRUB_NET, KERNEL, INITRAMFS)
 @dataclass(frozen=True, slots=True)
 class _Served:
     address: str
-    """The only one that gets the files."""
+    """The only address that gets the files."""
     path: str = field(repr=False)
     own: dict[str, bytes] = field(repr=False)
-    """Content of the machine's own files, by name."""
+    """Content of the machine's files, by name."""
 
 
 class HttpFiles:
-    """What armed machines may fetch; nothing of it is on a disk but the agent, which is the same for all."""
+    """What armed machines may download; only the agent, which is the same for all, is on disk."""
 
     def __init__(self, agent: Path) -> None:
         self._agent = agent
         self._served: dict[str, _Served] = {}
 
     def arm(self, node: str, address: IPv4Address, armed: Armed) -> str:
-        """Serve the files of one more machine; the path of the one that its firmware starts."""
+        """Serve the files of one more machine; returns the path of its boot file."""
         path = secrets.token_urlsafe(24)
         self._served[node] = _Served(str(address), path, http_files(armed))
         return f"/{path}/{SHIM}"
 
     def disarm(self, node: str) -> None:
-        """Serve it no more."""
+        """Stop serving it."""
         self._served.pop(node, None)
 
     def open(self, address: str, path: str) -> BinaryIO | None:
-        """The file at a path, for this client; None where there is none for it."""
+        """The file at a path, for this client; None if there is none for it."""
         path = re.sub("/+", "/", path).lstrip("/")
         for served in list(self._served.values()):
             if served.address != address:
@@ -70,14 +70,14 @@ class HttpFiles:
 
 
 class HttpServer:
-    """Serves them on a socket that listens already, until it is closed."""
+    """Serves them on a listening socket until it is closed."""
 
     def __init__(self, files: HttpFiles, listener: socket.socket) -> None:
         self._listener = _Listener(files, listener)
         self._listener.start(_POLL_SECONDS)
 
     def close(self) -> None:
-        """Stop answering."""
+        """Stop serving."""
         self._listener.close()
 
 

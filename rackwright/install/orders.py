@@ -1,7 +1,7 @@
-"""What an agent is ordered to do: disks, layout, image, and the files that make the node itself.
+"""The agent's orders: disks, layout, image, and the files that make the node.
 
-The files are what a first login needs and no more - name, network, the administrator's key, sudo - since the first
-apply does the rest. They follow the declaration alone.
+The files are only what a first login needs - name, network, the administrator's key, sudo - since the first
+apply does the rest. They depend only on the declaration.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rackwright.model.install import Encryption, Install
 
 _ADMIN_ID = 1000
 _LISTED = 20000
-"""Days since 1970 on which the administrator's shadow entry was made; no password ever was."""
+"""Last-change day of the administrator's shadow entry, in days since 1970; there never was a password."""
 
 
 def orders(
@@ -32,7 +32,7 @@ def orders(
 ) -> dict[str, Any]:
     """The `install` object of the protocol.
 
-    + recovery: passphrase that opens the encrypted root where the TPM or Tang server does not; None: not encrypted
+    + recovery: passphrase of the encrypted root, if the TPM or Tang server fails; None: not encrypted
     """
     install = _of(node)
     encryption = None
@@ -57,7 +57,7 @@ def orders(
 
 
 def kernel_arguments(install: Install, run: str) -> str:
-    """Of the installed kernel; the run distinguishes this installation from an older one on the same disk."""
+    """Arguments of the installed kernel; the run id distinguishes it from an older installation on the same disk."""
     console = () if install.console is None else ("console=tty0", f"console={install.console}")
     return " ".join((*console, *install.kernel_arguments, f"rackwright.run={run}"))
 
@@ -65,7 +65,7 @@ def kernel_arguments(install: Install, run: str) -> str:
 def node_files(
     cluster: Cluster, node: Node, accounts: Mapping[str, str], public_key: str
 ) -> dict[str, list[dict[str, Any]]]:
-    """The node's identity: `folders` that are not root's, then `files`, as the protocol has them."""
+    """The node's identity: `folders` not owned by root, then `files`, as in the protocol."""
     user, home = cluster.ssh.user, f"/home/{cluster.ssh.user}"
     sshd = f"Port {cluster.ssh.port}\nPermitRootLogin no\nPasswordAuthentication no\n"
     address = cluster.management_address(node)
@@ -75,7 +75,7 @@ def node_files(
     made = [
         _file("/etc/hostname", f"{node.name}\n"),
         _file("/etc/hosts", hosts),
-        _file("/etc/resolv.conf", ""),  # a resolver that no one declared would cost 20 s a lookup
+        _file("/etc/resolv.conf", ""),  # an unreachable resolver would cost 20 s per lookup
         _file(f"/etc/sudoers.d/90-{user}", f"{user} ALL=(ALL:ALL) NOPASSWD: ALL\n", 0o440),
         _file("/etc/ssh/sshd_config.d/90-install.conf", sshd, 0o600),
         *_network(cluster, node),
@@ -96,7 +96,7 @@ def node_files(
 def _administrator(
     user: str, home: str, accounts: Mapping[str, str]
 ) -> tuple[tuple[int, int], dict[str, str]]:
-    """IDs of the administrator, and the account files that have to be written: none where the image has the account."""
+    """IDs of the administrator, and the account files to write: none if the image has the account."""
     for line in accounts["passwd"].splitlines():
         fields = line.split(":")
         if fields[0] == user:
@@ -108,7 +108,7 @@ def _administrator(
     added = {
         "passwd": f"{user}:x:{number}:{number}::{home}:/bin/bash\n",
         "group": f"{user}:x:{number}:\n",
-        # "*" is no password but, unlike "!", not a locked account either
+        # "*" means no valid password but, unlike "!", not a locked account
         "shadow": f"{user}:*:{_LISTED}:0:99999:7:::\n",
         "gshadow": f"{user}:*::\n",
     }
@@ -123,11 +123,11 @@ def _shadow_group(accounts: Mapping[str, str], name: str) -> int:
 
 
 def _network(cluster: Cluster, node: Node) -> list[dict[str, Any]]:
-    """systemd-networkd's files of the management port, with VLAN and bond as declared."""
+    """systemd-networkd files of the management port, with VLAN and bond as declared."""
     if node.os.network != "networkd":
         raise InstallError(
-            f"{node.name} runs {node.os}, whose network is {node.os.network}: images of it cannot be installed.",
-            hint=f"`install: {{installer: {node.os.installer}}}`",
+            f"{node.name} runs {node.os}, which uses {node.os.network}: it cannot be installed from an image.",
+            hint=f"set `install: {{installer: {node.os.installer}}}`",
         )
     install = _of(node)
     macs = (str(node.mac), *install.bond)
@@ -138,7 +138,7 @@ def _network(cluster: Cluster, node: Node) -> list[dict[str, Any]]:
 def _of(node: Node) -> Install:
     if node.install is None:
         raise InstallError(
-            f"{node.name} declares no installation.", hint="e.g. `install: {image: images/worker, ...}`"
+            f"{node.name} has no `install` section.", hint="e.g. `install: {image: images/worker, ...}`"
         )
     return node.install
 

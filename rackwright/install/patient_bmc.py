@@ -1,4 +1,4 @@
-"""A BMC whose answers are late or lost, as those of BMCs that restart are."""
+"""A BMC whose answers may be late or lost, e.g. while it restarts."""
 
 from __future__ import annotations
 
@@ -18,38 +18,38 @@ from rackwright.model.cluster import Node
 
 @dataclass
 class PatientBmc:
-    """Asks and orders what is needed of one machine's power."""
+    """Queries and controls one machine's power."""
 
     client: BmcClient
     tempo: Tempo
     stop: Event
     """Ends every wait."""
     known: bool = False
-    """Whether this process has seen that it is the BMC of the machine."""
+    """Whether this process has verified that the BMC belongs to the machine."""
     _silent_since: float | None = None
 
     def require_machine_of(self, record: Record, *, again: bool = False) -> None:
-        """InstallError where this is the BMC of another machine than the run was begun on; read once, before any order.
+        """InstallError if this BMC belongs to another machine than the run started with; checked once, before any order.
 
-        Between two processes cables, addresses and the machine may have changed.
+        Between two processes, cables, addresses and the machine may have changed.
         """
         if self.known and not again:
             return
         if not record.is_of(self.client.identity()):
             raise InstallError(
-                f"The BMC of {record.node} is that of another machine than run {record.run} was begun on.",
-                hint="compare cables and addresses of the BMCs: two may be swapped; a machine that was replaced is begun "
-                f"anew with its serial number (--reinstall {record.node}=SERIAL, decommission: --serial)",
+                f"The BMC of {record.node} belongs to another machine than run {record.run} started with.",
+                hint="check the BMCs' cables and addresses: two may be swapped; restart a replaced machine "
+                f"with its serial number (--reinstall {record.node}=SERIAL, decommission: --serial)",
             )
         self.known = True
 
     def require_going_on(self, node: Node) -> None:
-        """Interrupted where the run is to end: Ctrl-C switches no machine on any more."""
+        """Interrupted if the run must stop: after Ctrl-C no more machines are powered on."""
         if self.stop.is_set():
-            raise Interrupted(f"{node.name} was not switched on.")
+            raise Interrupted(f"{node.name} was not powered on.")
 
     def is_replaced(self, record: Record, node: Node, typed: str) -> bool:
-        """Whether the operator named the machine that it is the BMC of, and the run was begun on another one."""
+        """Whether the operator named the BMC's machine, and the run started with another one."""
         found = self.client.identity()
         name, _ = name_to_type(node.serial, found.serial, found.uuid)
         return typed == name and not record.is_of(found)
@@ -67,18 +67,18 @@ class PatientBmc:
         return found
 
     def switch_on(self) -> None:
-        """Switch the machine on. A BMC whose answer was lost may have done it, so its power decides."""
+        """Power the machine on. A BMC whose answer was lost may have done it, so check its power."""
         power.switch(
             self.client, PowerAction.ON, self.tempo.power_on, lambda: self.stop.wait(self.tempo.poll)
         )
 
     def switch_on_if_off(self) -> None:
-        """The same for a machine that may be on already."""
+        """As above, for a machine that may already be on."""
         if self.client.power() is Power.OFF:
             self.client.set_power(PowerAction.ON)
 
     def insist(self, order: Callable[[], None]) -> Iterator[BmcError]:
-        """Carry out an idempotent order; yields each failure, after which it is tried again, and raises the last one."""
+        """Run an idempotent order; yields each failure, then retries, and raises the last one."""
         deadline = time.monotonic() + self.tempo.bmc_silent
         while True:
             try:

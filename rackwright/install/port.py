@@ -1,4 +1,4 @@
-"""The management port of an installed system, and systemd-networkd's files for it. Ports are named by MAC address alone."""
+"""The management port of an installed system, and its systemd-networkd files. Ports are named only by MAC address."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Port:
     """The management port of a node."""
 
     macs: tuple[str, ...]
-    """The declared one first; several form a bond."""
+    """MAC addresses, the declared one first; several form a bond."""
     vlan: int | None
     address: IPv4Address
     network: Network

@@ -1,7 +1,7 @@
-"""The journal of a node's installations: every change of state, on disk before anything is done because of it.
+"""The journal of a node's installations: every change of state, on disk before it takes effect.
 
-One file of JSON lines for each node, below the state folder. The record is what its lines add up to, so a run that
-was killed goes on where the last line left it. Tokens and sessions are kept as SHA-256 alone.
+One file of JSON lines per node, in the state folder. The record is the sum of its lines, so a run that
+was killed resumes from the last line. Tokens and sessions are stored only as SHA-256.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Event = dict[str, Any]
 
 @dataclass
 class Record:
-    """What a node's journal adds up to."""
+    """The sum of a node's journal."""
 
     node: str
     state: State = State.DECLARED
@@ -41,15 +41,15 @@ class Record:
     was_ready: bool = False
     """Whether any run ever finished; stays true until the node's disks are erased."""
     stands: bool = False
-    """Whether the last run that wrote its disks finished, so that what it installed is still there."""
+    """Whether the last run that wrote its disks finished, so its installation is intact."""
     reason: str = ""
-    """Of the last change of state, printable."""
+    """Reason of the last change of state, printable."""
     serial: str = ""
-    """Of the machine, as its BMC printed it before it was powered on."""
+    """Serial number of the machine, as its BMC printed it before power-on."""
     uuid: str = ""
-    """Likewise; identifies the machine where it has no serial number."""
+    """UUID, as above; identifies the machine if it has no serial number."""
     mac: str = ""
-    """Of the port by which the agent reaches the head."""
+    """MAC address of the port by which the agent reaches the head."""
     token: str = ""
     token_until: float = 0.0
     session: str = ""
@@ -58,24 +58,24 @@ class Record:
     disks: list[dict[str, Any]] = field(default_factory=list)
     """Disks that were approved for the distribution's installer, as they were found."""
     answers: str = ""
-    """Random folder that its answers are served in, below the address of the answers' server."""
+    """Random folder of its answers on the answers server."""
     confirmed: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Serial of a disk to the signatures that were confirmed in this run; for an erasure see erasure.py."""
     held: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """Serial of a disk to the signatures that wait for a confirmation."""
+    """Serial of a disk to the signatures that wait for confirmation."""
     inventory: dict[str, Any] = field(default_factory=dict)
     host_key: str = ""
     phase: str = ""
     percent: int = 0
     media: str = ""
-    """Path on our server of the boot medium of this run."""
+    """Server path of this run's boot medium."""
 
     def take(self, event: Event) -> None:
-        """Let one line of the journal have its effect."""
+        """Apply one line of the journal."""
         if "state" in event:
             self.state, self.since = State(event["state"]), float(event["at"])
             self.reason = str(event.get("reason", ""))
-            # what was erased leaves nothing to protect
+            # after an erasure there is nothing to protect
             self.was_ready = self.state is State.READY or (self.was_ready and self.state is not State.ERASED)
             self.stands = self.state is State.READY or (self.stands and self.state not in WRITING)
             if self.state is State.PRECHECKED:
@@ -104,24 +104,24 @@ class Record:
         for key in ("confirmed", "held"):
             if key in event:
                 setattr(self, key, _signatures(event[key]))
-        # another process may write its confirmation when this run has ended and the next has begun
+        # another process may write its confirmation when this run has ended and the next has started
         if "confirm" in event and event["of"] == self.run and self.state in UNDER_WAY:
             self.confirmed = self.confirmed | _signatures(event["confirm"])
 
     def is_of(self, identity: BmcIdentity) -> bool:
-        """Whether the last run worked on the machine that a BMC is of now."""
+        """Whether the last run worked on the BMC's current machine."""
         if identity.serial is not None:
             return self.serial == identity.serial
         return bool(identity.uuid) and (self.serial, self.uuid) == ("", identity.uuid)
 
     def lose(self) -> None:
-        """A line that cannot be read: it may have ended a run, spent the token, or said that the node was ready."""
+        """Apply an unreadable line: it may have ended a run, spent the token, or marked the node as ready."""
         self.was_ready, self.stands = True, False
         self.token, self.confirmed, self.held = "", {}, {}
-        self.answers, self.disks = "", []  # it may have given the session out
+        self.answers, self.disks = "", []  # it may have recorded that the session was served
 
     def _begin(self, event: Event) -> None:
-        """A new run: nothing of an earlier one counts, confirmations least of all."""
+        """A new run: nothing of an earlier one counts, least of all confirmations."""
         self.run, self.mode = str(event["run"]), str(event["mode"])
         self.token = self.session = self.image = self.host_key = self.phase = self.media = self.answers = ""
         self.percent, self.confirmed, self.held, self.inventory, self.disks = 0, {}, {}, {}, []
@@ -132,7 +132,7 @@ def _signatures(found: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]
 
 
 class Journal:
-    """The journal of one node. Safe for the threads of one process; `claim` keeps other processes out."""
+    """The journal of one node. Thread-safe within a process; `claim` keeps other processes out."""
 
     def __init__(self, cluster: str, node: str) -> None:
         self._path = folder(cluster) / f"{node}.jsonl"
@@ -147,7 +147,7 @@ class Journal:
 
     @property
     def record(self) -> Record:
-        """The record as of now, which stays as it is; another process may have confirmed a disk."""
+        """A copy of the current record; another process may have confirmed a disk."""
         with self._lock:
             size = self._path.stat().st_size if self._path.exists() else 0
             if size != self._size:
@@ -156,7 +156,7 @@ class Journal:
 
     @contextmanager
     def claim(self) -> Iterator[None]:
-        """Hold the node for this process; InstallError where another one installs it."""
+        """Lock the node for this process; InstallError if another one is installing it."""
         path = self._path.with_suffix(".lock")
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -165,8 +165,8 @@ class Journal:
             except BlockingIOError:
                 holder = os.pread(handle, 200, 0).decode(errors="replace").strip()
                 raise InstallError(
-                    f"{self._node} is being installed by another process{f' ({holder})' if holder else ''}.",
-                    hint="wait for it, or stop it and run again: the installation goes on where it was",
+                    f"Another process{f' ({holder})' if holder else ''} is installing {self._node}.",
+                    hint="wait for it, or stop it and run again: the installation resumes where it was",
                 ) from None
             os.ftruncate(handle, 0)
             os.pwrite(handle, f"pid {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
@@ -181,7 +181,7 @@ class Journal:
             yield self.record
 
     def move(self, state: State, reason: str = "", **data: Any) -> None:  # noqa: ANN401 - JSON data
-        """Enter a state; the line is on disk when this returns. InstallError for a state that may not follow."""
+        """Enter a state; the line is on disk when this returns. InstallError for an invalid transition."""
         with self._lock:
             before = self.record.state
             if not may_follow(before, state):
@@ -189,9 +189,9 @@ class Journal:
             self._write({"state": state.value, "reason": reason, **data})
 
     def fail(self, reason: str, only: State | None = None) -> bool:
-        """Note a failure, unless nothing is under way any more; whether it was noted.
+        """Record a failure unless nothing is in progress; returns whether it was recorded.
 
-        + only: noted in this state alone: the agent may have got further in this moment
+        + only: record it in this state only: the agent may have progressed in the meantime
         """
         with self.changing() as record:
             if not may_follow(record.state, State.FAILED) or only not in (None, record.state):
@@ -200,7 +200,7 @@ class Journal:
             return True
 
     def note(self, **data: Any) -> None:  # noqa: ANN401
-        """Add what is known without a change of state."""
+        """Add information without a change of state."""
         with self._lock:
             self._write(data)
 
@@ -213,9 +213,9 @@ class Journal:
             fcntl.flock(handle, fcntl.LOCK_EX)
             size = os.fstat(handle).st_size
             if size and os.pread(handle, 1, size - 1) != b"\n":
-                line = b"\n" + line  # a run was killed within a line
+                line = b"\n" + line  # a run was killed in the middle of a line
             if os.write(handle, line) < len(line):
-                os.ftruncate(handle, size)  # half a line would be taken for damage
+                os.ftruncate(handle, size)  # half a line would count as damage
                 raise OSError(errno.ENOSPC, "the journal's file system is full", str(self._path))
             os.fsync(handle)
         finally:
@@ -244,7 +244,7 @@ def _fold(path: Path, node: str) -> tuple[Record, int]:
     """The record, and the size of what was read for it."""
     record, content = Record(node), b""
     with suppress(FileNotFoundError), path.open("rb") as file:
-        fcntl.flock(file, fcntl.LOCK_SH)  # no half of a line that another process is writing
+        fcntl.flock(file, fcntl.LOCK_SH)  # do not read half a line that another process is writing
         content = file.read()
     for line in filter(None, content.split(b"\n")):
         try:

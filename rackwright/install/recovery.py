@@ -1,4 +1,4 @@
-"""Recovery keys of encrypted nodes: what opens the root where its TPM or Tang server does not."""
+"""Recovery keys of encrypted nodes, for when the TPM or the Tang server cannot unlock the root."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ SECRET = "install_recovery_key"
 
 
 def recovery_key(cluster: Cluster, node: Node) -> str | None:
-    """The passphrase of the node's disks, from the secrets store; None where they are not encrypted."""
+    """The passphrase of the node's disks, from the secrets store; None if they are not encrypted."""
     if node.install is None or node.install.encryption is Encryption.NONE:
         return None
     try:
         return store_of(cluster).get(SECRET).reveal()
     except SecretsError as error:
         raise InstallError(
-            f"The disks of {node.name} are to be encrypted, and there is no recovery key: {error.message}",
+            f"The disks of {node.name} must be encrypted, but there is no recovery key: {error.message}",
             hint=f"rackwright secrets put {SECRET} FILE < recovery-key",
         ) from error

@@ -1,4 +1,4 @@
-"""Installs or discovers many machines at once, within the declared limits, and goes on where a killed run stopped."""
+"""Installs or discovers many machines at once, within the declared limits, and resumes after a killed run."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ from rackwright.open_files import allow_open_files
 from rackwright.ssh.side_by_side import side_by_side
 
 Notice = Callable[[str, State, str], None]
-"""Called with node, state and reason whenever a node gets further."""
+"""Called with node, state and reason whenever a node progresses."""
 _WAIT = 0.5
 _END_SECONDS = 90.0
-"""How long an interrupted run waits for BMCs that have been asked."""
+"""How long an interrupted run waits for outstanding BMC requests."""
 _FILES_EACH = 4
 """Open files for each node: sessions with its BMC and its agent, an image, a journal (3.1 were measured with 512 nodes)."""
 
@@ -190,7 +190,7 @@ class Installation:
                 return Outcome(node.name, state, journal.record.reason, time.monotonic() - begun)
             except RackwrightError as error:
                 message, hint = error.message, error.hint
-            except Exception as error:  # noqa: BLE001 - it ends this node alone
+            except Exception as error:  # noqa: BLE001 - it ends only this node
                 message, hint = printable(f"{type(error).__name__}: {error}", 300), None
             after = journal.record
             untouched = (after.run, after.state) == (before.run, before.state)
@@ -220,7 +220,7 @@ class Installation:
             return machine.run(self._asked.mode, self._asked.serials.get(node.name))
         finally:
             if case.journal.record.state not in UNDER_WAY:
-                self._desk.close(node.name)  # else its agent works on, and asks
+                self._desk.close(node.name)  # otherwise its agent would continue and call again
                 self._handovers.close(node)
             bmc.close()
 
@@ -240,33 +240,33 @@ def _let_end(futures: Mapping[str, Future[Outcome]]) -> None:
 def confirm(cluster: Cluster, node: Node, serial: str, mode: str = "install") -> Sequence[str]:
     """Let the running installation of a held node erase a disk; what it holds is returned, and bound to this run.
 
-    InstallError where the node is not held, or for another disk.
+    InstallError if the node is not on hold, or not for this disk.
 
     + serial: of the disk; of the machine in the mode `erase`, which all its disks wait for
     """
     journal = Journal(cluster.name, node.name)
     record = journal.record
     if record.state is not State.HELD:
-        raise InstallError(f"{node.name} is not held: it is {record.state}.")
+        raise InstallError(f"{node.name} is not on hold: it is {record.state}.")
     if record.mode != mode:
         command = "decommission" if record.mode == erasure.MODE else record.mode
         raise InstallError(
-            f"{node.name} is held by another command.", hint=f"rackwright {command} FILE --erase NODE=SERIAL"
+            f"Another command handles {node.name}.", hint=f"rackwright {command} FILE --erase NODE=SERIAL"
         )
     if serial not in record.held:
         raise _not_waiting(node, serial, record)
     signs = record.held[serial]
     journal.note(confirm={serial: list(signs)}, of=record.run)
     if journal.record.confirmed.get(serial) != signs:
-        raise InstallError(f"{node.name} is not held any more: it is {journal.record.state}.")
+        raise InstallError(f"{node.name} is no longer on hold: it is {journal.record.state}.")
     return signs
 
 
 def _not_waiting(node: Node, serial: str, record: Record) -> InstallError:
-    if record.mode == erasure.MODE and record.held:  # what has to be typed is not printed
+    if record.mode == erasure.MODE and record.held:  # do not print what must be typed
         return InstallError(
             f"{serial} is not the serial number of {node.name}'s machine.",
-            hint="the label on the machine has it",
+            hint="read it off the machine's label",
         )
     waiting = ", ".join(record.held) or "none: it differs from its declaration"
     return InstallError(

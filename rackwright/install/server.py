@@ -1,6 +1,6 @@
-"""The HTTPS server that agents and BMCs reach while an installation runs.
+"""The HTTPS server for agents and BMCs during an installation.
 
-Agents call /v1/... with a bearer token; BMCs fetch boot media at random paths. All else is 404, and nothing is listed.
+Agents call /v1/... with a bearer token; BMCs download boot media at random paths. Everything else is 404, and nothing is listed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LENGTH = re.compile(r"[0-9]{1,12}")
 
 
 class Server:
-    """Listens on sockets that are bound already, until it is closed."""
+    """Serves on bound sockets until it is closed."""
 
     def __init__(self, desk: Desk, listeners: Sequence[socket.socket], chain: Path) -> None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -34,7 +34,7 @@ class Server:
             server.start(_POLL_SECONDS)
 
     def close(self) -> None:
-        """Stop answering."""
+        """Stop serving."""
         for server in self._servers:
             server.close()
 
@@ -64,7 +64,7 @@ class _Handler(FileHandler):
             return
         try:
             answer = self.server.desk.answer(self.path, self._token(), body)
-        except (OSError, RackwrightError):  # e.g. the journal's disk is full: the agent asks again
+        except (OSError, RackwrightError):  # e.g. the journal's disk is full: the agent retries
             answer = 503, {"error": "the head cannot answer now"}
         self.send_json(*answer)
 

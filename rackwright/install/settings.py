@@ -1,4 +1,4 @@
-"""What this control node needs for installations: its public key, and sockets that agents reach."""
+"""This control node's settings for installations: its public key, and sockets for agents."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from rackwright.model.install import BootNetwork
 
 
 def boot_network(cluster: Cluster) -> BootNetwork:
-    """The declared boot network; InstallError where there is none."""
+    """The declared boot network; InstallError if there is none."""
     if cluster.boot_network is None:
         raise InstallError(
-            f"{cluster.path} does not declare where machines without an operating system reach this control node.",
+            f"{cluster.path} has no `boot_network`: machines without an operating system need it to reach this control node.",
             hint="e.g. `boot_network: {server: 10.1.0.5}`",
         )
     return cluster.boot_network
 
 
 def public_key(cluster: Cluster) -> str:
-    """The key that the administrator's account of new nodes takes, as authorized_keys has it."""
+    """The key for the administrator's account of new nodes, in authorized_keys form."""
     path = cluster.ssh.key
     try:
         key = (
@@ -34,18 +34,18 @@ def public_key(cluster: Cluster) -> str:
         )
     except (OSError, ValueError, TypeError, paramiko.SSHException) as error:
         raise InstallError(
-            f"The ssh key {path} cannot be read: {error}.", hint="see ssh.key in the cluster file"
+            f"Cannot read the SSH key {path}: {error}.", hint="check ssh.key in the cluster file"
         ) from error
     if key is None:
         raise InstallError(
-            "The ssh agent has no key that new nodes could take.",
+            "The ssh agent has no key for new nodes.",
             hint="add one with ssh-add, or declare ssh.key",
         )
     return f"{key.get_name()} {key.get_base64()} rackwright"
 
 
 def listeners(cluster: Cluster) -> list[socket.socket]:
-    """Listening sockets on the addresses that agents and BMCs reach; of a lab rack that is up, inside its network."""
+    """Listening sockets on the addresses for agents and BMCs; for a running lab rack, inside its network."""
     network = boot_network(cluster)
     opened: list[socket.socket] = []
     try:
@@ -56,7 +56,7 @@ def listeners(cluster: Cluster) -> list[socket.socket]:
                     address,
                     network.port,
                     whom="Agents",
-                    hint="`boot_network.server` is an address of this control node, and another install may be running",
+                    hint="`boot_network.server` must be an address of this control node; is another install running?",
                 )
             )
     except BaseException:
@@ -67,21 +67,21 @@ def listeners(cluster: Cluster) -> list[socket.socket]:
 
 
 def answers_listener(cluster: Cluster) -> socket.socket:
-    """A listening socket on the boot network for the answers of installers, likewise."""
+    """A listening socket on the boot network for installers' answers, as above."""
     network = boot_network(cluster)
     return listener(
         cluster,
         network.server,
         network.answers_port,
         whom="Installers",
-        hint="another program may be using the port: `boot_network: {answers_port: 8481}`",
+        hint="if another program uses the port, set another: `boot_network: {answers_port: 8481}`",
     )
 
 
 def inside_network(cluster: Cluster, argv: Sequence[str]) -> list[str]:
-    """The command that runs a program on the boot network: for a lab rack that is up, inside its namespace."""
+    """Command prefix that runs a program on the boot network; for a running lab rack, inside its namespace."""
     if any(node.lab is not None for node in cluster.nodes):
-        from rackwright.lab import names, netns, network  # a real site never loads the lab
+        from rackwright.lab import names, netns, network  # only the lab needs it
 
         if netns.rack_is_up(cluster.name):
             return network.inside(names.namespace(cluster.name), argv)
@@ -89,9 +89,9 @@ def inside_network(cluster: Cluster, argv: Sequence[str]) -> list[str]:
 
 
 def new_socket(cluster: Cluster, kind: int) -> socket.socket:
-    """An IPv4 socket of this control node; for a lab rack that is up, one inside its network."""
+    """An IPv4 socket of this control node; for a running lab rack, inside its network."""
     if any(node.lab is not None for node in cluster.nodes):
-        from rackwright.lab import names, netns  # a real site never loads the lab
+        from rackwright.lab import names, netns  # only the lab needs it
 
         found = netns.socket_inside(names.namespace(cluster.name), kind)
         if found is not None:
@@ -100,9 +100,9 @@ def new_socket(cluster: Cluster, kind: int) -> socket.socket:
 
 
 def listener(cluster: Cluster, address: IPv4Address, port: int, *, whom: str, hint: str) -> socket.socket:
-    """A listening socket at an address of this control node; of a lab rack that is up, inside its network.
+    """A listening socket on an address of this control node; for a running lab rack, inside its network.
 
-    + whom: who is served there, as an error begins
+    + whom: whom it serves; errors begin with it
     """
     opened = new_socket(cluster, socket.SOCK_STREAM)
     try:

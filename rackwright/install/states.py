@@ -1,4 +1,4 @@
-"""The states of an installation, and which may follow which."""
+"""The states of an installation, and the transitions between them."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ class State(StrEnum):
     DECLARED = "declared"
     """Nothing has been done."""
     PRECHECKED = "prechecked"
-    """Its BMC is the declared machine's, which is off."""
+    """Its BMC belongs to the declared machine, which is off."""
     ARMED = "armed"
     """A token has been issued, and the machine was ordered to boot the agent."""
     DISCOVERED = "discovered"
-    """The agent has shown the token."""
+    """The agent has presented the token."""
     INVENTORIED = "inventoried"
-    """What the machine has is known."""
+    """The machine's inventory is known."""
     HELD = "held"
-    """It differs from the declaration, or a disk holds something: nothing is written without a confirmation."""
+    """It differs from the declaration, or a disk has contents: nothing is written without a confirmation."""
     APPROVED = "approved"
     HANDED_OVER = "handed-over"
-    """The agent is done and is to power the machine off; the distribution's installer boots next."""
+    """The agent is done and powers the machine off; the distribution's installer boots next."""
     INSTALLER = "installer"
-    """The machine was ordered to boot the distribution's installer, which has not fetched its session yet."""
+    """The machine was ordered to boot the distribution's installer, which has not downloaded its session yet."""
     INSTALLING = "installing"
     """The agent, or the distribution's installer, may write."""
     INSTALLED = "installed"
-    """The disks are written, and the machine is to power itself off."""
+    """The disks are written, and the machine powers itself off."""
     FIRST_BOOT = "first-boot"
     """It boots from its disk."""
     READY = "ready"
-    """It answers ssh with the host key that it made, and boots what this run installed."""
+    """It answers SSH with its new host key, and boots what this run installed."""
     ERASING = "erasing"
-    """All its disks are being erased, for good."""
+    """All its disks are being erased permanently."""
     ERASED = "erased"
-    """They are, and were read again; the machine is to power itself off."""
+    """The disks are erased and verified; the machine powers itself off."""
     SURVEYED = "surveyed"
     """Discovered and powered off again; nothing was written."""
     FAILED = "failed"
@@ -71,21 +71,21 @@ ON_THE_MACHINE = (
     State.INSTALLING,
     State.ERASING,
 )
-"""While agent or installer runs, or is about to: a machine that is off in one of these has lost its power."""
+"""The agent or installer runs, or is about to: a machine that is off in one of these states has lost power."""
 ORDERED_ON = (State.ARMED, State.INSTALLER)
-"""The machine was ordered on, and what it boots has not called yet."""
+"""The machine was powered on, but what it boots has not called yet."""
 WRITING = (State.INSTALLING, State.ERASING)
-"""While agent or installer writes to disks."""
+"""The agent or installer writes to disks."""
 AGENT_DONE = (State.HANDED_OVER, State.INSTALLED, State.ERASED, State.SURVEYED)
-"""What runs on the machine has nothing more to do but to power it off."""
+"""What runs on the machine has only to power it off."""
 UNDER_WAY = (*ON_THE_MACHINE, State.HANDED_OVER, State.INSTALLED, State.FIRST_BOOT)
-"""What a later `rackwright install` goes on with."""
+"""States that a later `rackwright install` resumes."""
 
 
 def may_follow(before: State, after: State) -> bool:
     """Whether an installation may go from one state to the other.
 
-    A new run begins with `prechecked` whatever came before; anything that is under way may fail.
+    A new run starts with `prechecked` from any state; anything in progress may fail.
     """
     if after is State.PRECHECKED:
         return True

@@ -1,4 +1,4 @@
-"""The time of day as this process counts it: right when it began, and without the jumps of a clock that is set."""
+"""The time of day, correct at process start and unaffected by later clock changes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Other DHCP servers that would answer machines which boot from the network: they could boot something else.
+"""Detects other DHCP servers that would answer network-booting machines: they could boot something else.
 
-Each machine's first question is asked in its name, as a relay of this control node asks (RFC 2131, 4.1): answers come
-back to the relay's address, and no lease is taken. A server that ignores exactly these MAC addresses does not disturb.
+Sends each machine's first request on its behalf, as a relay on this control node (RFC 2131, 4.1): answers come
+back to the relay's address, and no lease is taken. A server that ignores exactly these MAC addresses is fine.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ _MESSAGE_TYPE, _SERVER_IDENTIFIER, _VENDOR_CLASS, _END, _PAD = 53, 54, 60, 255, 
 _COOKIE = b"\x63\x82\x53\x63"
 _HEADER = struct.Struct("!BBBB4sHH4s4s4s4s16s192x")
 _ASKED, _WAIT = 3, 4.0
-"""Questions for each machine, and seconds for all of them: servers may ping an address before they offer it."""
+"""Requests per machine, and seconds for all of them: servers may ping an address before they offer it."""
 
 
 def answering(
     asking: socket.socket, server: IPv4Address, subnet: IPv4Network, macs: Iterable[str], wait: float = _WAIT
 ) -> dict[str, str]:
-    """MAC address to the DHCP server that offered it an address; InstallError where this cannot be found out.
+    """MAC address to the DHCP server that offered it an address; InstallError if the check fails.
 
-    + asking: a UDP socket of the boot network; it is closed
+    + asking: a UDP socket on the boot network; it is closed
     + server: this control node's address there
     """
     waiting = {secrets.token_bytes(4): mac for mac in macs}
@@ -40,8 +40,8 @@ def answering(
             return _ask(asking, server, str(subnet.broadcast_address), waiting, wait)
         except OSError as error:
             raise InstallError(
-                f"Other DHCP servers cannot be looked for from {server}, port {_SERVER_PORT}: {error.strerror}.",
-                hint="booting from the network needs root, and no other DHCP server on this control node",
+                f"Cannot check for other DHCP servers from {server}, port {_SERVER_PORT}: {error.strerror}.",
+                hint="network boot needs root, and no other DHCP server on this control node",
             ) from error
 
 
@@ -68,7 +68,7 @@ def _ask(
 
 
 def discover(transaction: bytes, mac: str, relay: IPv4Address) -> bytes:
-    """DHCPDISCOVER of a machine that boots from the network, passed on by a relay."""
+    """DHCPDISCOVER of a network-booting machine, forwarded by a relay."""
     nothing = bytes(4)
     hardware = bytes.fromhex(mac.replace(":", "")).ljust(16, b"\0")
     header = _HEADER.pack(1, 1, 6, 1, transaction, 0, 0, nothing, nothing, nothing, relay.packed, hardware)

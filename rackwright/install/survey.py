@@ -1,4 +1,4 @@
-"""What was discovered beside what is declared, and the declaration that would be true of it."""
+"""Compares discovered hardware with the declaration, and generates a declaration that matches it."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _GB = 10**9
 
 @dataclass(frozen=True)
 class Line:
-    """One property of a node: as declared, as found, and whether the two agree."""
+    """One property of a node: declared, found, and whether they agree."""
 
     what: str
     declared: str | None
-    """None: nothing is declared of it."""
+    """None: not declared."""
     found: str
     agrees: bool | None
     """None: nothing to compare."""
 
 
 def compare(node: Node, found: Inventory) -> list[Line]:
-    """Every property of a node, those that differ and those that agree."""
+    """Every property of a node, whether it agrees or not."""
     sku, gpus = node.sku, node.sku.gpus
     serial = found.dmi.product_serial or "not set"
     lines = [
@@ -58,7 +58,7 @@ def compare(node: Node, found: Inventory) -> list[Line]:
         if not node.install.diskless:
             chosen, wrong = choose(node.install, found)
             disks = ", ".join(one.disk.label for one in chosen) or "none"
-            lines.append(Line("system disk", "as the rule says", "; ".join(wrong) or disks, not wrong))
+            lines.append(Line("system disk", "by rule", "; ".join(wrong) or disks, not wrong))
     lines += [
         Line(
             "disk",
@@ -94,10 +94,10 @@ def _carrier(carrier: bool | None) -> str:
 
 
 def machine_list(found: Sequence[tuple[Node, Inventory]]) -> str:
-    """The machine list (`machines:` of the cluster file) that is true of these nodes."""
+    """A machine list (`machines:` of the cluster file) that matches these nodes."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    # what is declared stays: without its certificate a BMC that no CA has signed could not be asked again
+    # keep what is declared: without its certificate, a BMC with a self-signed one would become unreachable
     certificates = {node.name: node.bmc.certificate for node, _ in found if node.bmc and node.bmc.certificate}
     more = ("bmc_certificate",) if certificates else ()
     writer.writerow(("node", "mac", "serial", "disk", "bmc", *more))
@@ -105,7 +105,7 @@ def machine_list(found: Sequence[tuple[Node, Inventory]]) -> str:
         disks = ""
         if node.install is not None and not node.install.diskless:
             chosen, wrong = choose(node.install, inventory)
-            # a disk whose serial number the list cannot hold stays chosen by its rule
+            # a disk whose serial number the list cannot express stays selected by its rule
             disks = "" if wrong or not _listable(chosen) else " ".join(one.serial for one in chosen)
         bmc = "" if node.bmc is None else str(node.bmc.address)
         serial = declarable(inventory.dmi.product_serial) or ""
@@ -119,7 +119,7 @@ def _listable(chosen: Sequence[Chosen]) -> bool:
 
 
 def _mac(node: Node, found: Inventory) -> str:
-    """The declared port where the machine has it, else the first with a cable."""
+    """The declared port if the machine has it, else the first with a link."""
     if node.mac is not None and node.mac in found.macs:
         return node.mac
     plugged = [nic.mac.lower() for nic in found.nics if nic.carrier] or [
@@ -129,7 +129,7 @@ def _mac(node: Node, found: Inventory) -> str:
 
 
 def fragment(found: Sequence[tuple[Node, Inventory]], list_name: str, day: date) -> str:
-    """The part of a cluster file that declares these machines: a SKU for each kind, and groups of its nodes."""
+    """A cluster file fragment that declares these machines: a SKU per kind, and groups of nodes."""
     kinds: dict[tuple[object, ...], Inventory] = {}
     groups: dict[tuple[int, tuple[str, ...]], list[str]] = {}
     for node, inventory in found:

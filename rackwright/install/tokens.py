@@ -1,4 +1,4 @@
-"""One-time tokens and sessions: random, and known to the head by their SHA-256 alone."""
+"""One-time tokens and sessions: random, and known to the head only by their SHA-256."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ def new_token() -> str:
 
 
 def new_run() -> str:
-    """Name of a run, which people read and type: 8 characters."""
+    """Run id that people read and type: 8 characters."""
     return "".join(secrets.choice(_ALPHABET) for _ in range(8))
 
 
 def digest(token: str) -> str:
-    """What is kept of a token."""
+    """The stored digest of a token."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 
 def matches(token: str, kept: str) -> bool:
-    """Whether a token is the one of which the digest was kept; an empty digest matches none."""
+    """Whether a token matches a stored digest; an empty digest matches none."""
     return bool(kept) and hmac.compare_digest(digest(token), kept)

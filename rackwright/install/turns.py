@@ -1,4 +1,4 @@
-"""How many machines are worked on at the same time, in all and of one rack."""
+"""Limits how many machines are installed at the same time, in all and per rack."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from rackwright.model.cluster import Cluster, Node
 
 
 class Turns:
-    """Lets nodes begin, up to a limit in all and one for each rack; none once the run is to end.
+    """Lets nodes start, up to a limit in all and one per rack; none once the run must stop.
 
-    A node that is held gives its turn to others, since a person may take long, and gets the next one that is free.
+    A node on hold gives its turn to others, since an operator may take long, and gets the next free one.
     """
 
     def __init__(self, cluster: Cluster, at_once: int, rack_percent: int) -> None:
@@ -25,23 +25,23 @@ class Turns:
         self._at_once = at_once
         self._having: set[str] = set()
         self._waiting_again: dict[str, Node] = {}
-        """Nodes that were held and may go on, which come first."""
+        """Nodes that were on hold and may continue; they come first."""
         self._condition = Condition()
         self.stopped = Event()
 
     def stop(self) -> None:
-        """Let no further node begin, and those that are under way end their watch."""
+        """Start no further node, and stop following those in progress."""
         self.stopped.set()
         with self._condition:
             self._condition.notify_all()
 
     @contextmanager
     def turn(self, node: Node) -> Iterator[None]:
-        """Wait until the node may begin, and keep its place until it has ended; Interrupted where it may not."""
+        """Wait until the node may start, and keep its slot until it has finished; Interrupted if it may not."""
         with self._condition:
             self._condition.wait_for(lambda: self.stopped.is_set() or self._may_begin(node))
             if self.stopped.is_set():
-                raise Interrupted(f"{node.name} was not begun.")
+                raise Interrupted(f"{node.name} was not started.")
             self._take(node)
         try:
             yield
@@ -49,7 +49,7 @@ class Turns:
             self.give(node)
 
     def give(self, node: Node) -> None:
-        """Let others have the node's turn, if it has one."""
+        """Give the node's turn to others, if it has one."""
         with self._condition:
             self._waiting_again.pop(node.name, None)
             if node.name in self._having:
@@ -59,7 +59,7 @@ class Turns:
             self._condition.notify_all()
 
     def take_again(self, node: Node) -> bool:
-        """Whether a node that gave its turn has one again; it does not wait for it."""
+        """Whether a node that gave up its turn has one again; does not wait."""
         with self._condition:
             if node.name in self._having:
                 return True

@@ -1,1 +1,1 @@
-"""What a user may see of their own jobs: a server that knows who asks by MUNGE, and its client. Both run on nodes."""
+"""Metrics of a user's jobs: a server that authenticates with MUNGE, and its client. Both run on nodes."""

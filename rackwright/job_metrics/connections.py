@@ -1,6 +1,6 @@
 """Connections of the server of jobs' metrics: each has a thread, and little time, memory and company.
 
-Any process of a node may connect, and says who it is only with its request.
+Any process of a node may connect, and authenticates only with its request.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Who asks: a MUNGE credential that the user's own process made on a node of the cluster."""
+"""Authenticates a request: a MUNGE credential that the user's process created on a node of the cluster."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SECONDS = 10
 
 
 class Refused(Exception):  # noqa: N818 - reads as a sentence
-    """The credential does not say who asks for this."""
+    """The credential does not prove who sent this request."""
 
 
 def payload(job: str) -> str:

@@ -1,6 +1,6 @@
 """What is asked of Prometheus about one job of one user. A user supplies a number, and never an expression.
 
-Every expression is joined with the series that says whose job it is, at each point in time: where the job is another
+Every expression is joined with the series with the owner of the job, at each point in time: where the job is another
 user's, Prometheus itself returns nothing.
 """
 
@@ -62,7 +62,7 @@ def ownership(job: str, user: str | None, days: int) -> str:
 
 
 def _owner(job: str, user: str | None) -> str:
-    """The series that says whose job it is."""
+    """The series with the owner of the job."""
     if not JOB.fullmatch(job) or (user is not None and not is_askable(user)):
         raise ValueError("not a job of a user")
     if user is None:

@@ -1,4 +1,4 @@
-"""Serves a user the metrics of their own jobs. Runs beside Prometheus, Python 3.9 or newer and its library alone.
+"""Serves a user the metrics of that user's jobs. Runs beside Prometheus, Python 3.9 or newer and its library alone.
 
 Argument: a JSON file with `address`, `port`, `certificate`, `key` (or null), `prometheus`, `user`, `password_file`,
 `ca_file` (or null), `operators` (users who may see all jobs) and `days` (how far back a job may lie).

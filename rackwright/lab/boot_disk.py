@@ -130,7 +130,7 @@ def grub_settings(tree: Path) -> dict[str, str]:
 
 
 def arguments_of(settings: Mapping[str, str]) -> str:
-    """Both lists in the order of update-grub, without what a file of ours takes out: no shell is run here."""
+    """Both lists in the order of update-grub, without what our file removes: no shell is run here."""
     names = ("GRUB_CMDLINE_LINUX", "GRUB_CMDLINE_LINUX_DEFAULT")
     words = " ".join(settings.get(name, "") for name in names).split()
     removed = settings.get("RACKWRIGHT_REMOVE", "").split()

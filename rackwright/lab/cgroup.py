@@ -1,7 +1,7 @@
-"""Control groups: who belongs to a node, what it may use, and how to end or freeze all of it at once.
+"""Control groups: which processes belong to a node, its limits, and how to end or freeze all of them at once.
 
 Every process of the lab is put into a group before it starts, and a process cannot leave its group by
-forking or by losing its parent. So the groups, not lists of pids, say what the lab may kill: membership
+forking or by losing its parent. So the groups, not lists of pids, define what the lab may kill: membership
 survives a kill -9 of `up` at any moment and never points at a recycled pid.
 
 Three kinds of host are met: pure v2; v1 with v2 mounted beside it for naming only (hybrid); v1 alone,
@@ -40,7 +40,7 @@ class Hierarchies:
 
 @cache
 def hierarchies() -> Hierarchies:
-    """The hierarchies of this host; mounts v2 when nobody has."""
+    """The hierarchies of this host; mounts v2 if it is not mounted."""
     unified, v1 = parse_mountinfo(Path("/proc/self/mountinfo").read_text())
     if unified is None:
         unified = _OWN_MOUNT
@@ -118,7 +118,7 @@ def _delegate(directory: Path) -> None:
 
 
 def limit(cpus: int, memory_mib: int, *path: str) -> dict[str, bool]:
-    """Limit a group; says which of the limits the host enforces."""
+    """Limit a group; returns which of the limits the host enforces."""
     quota, memory = cpus * _PERIOD_US, memory_mib << 20
     unified = group(*path)
     _try_write(unified / "memory.swap.max", "0")  # or the limit would only move the node to the swap
@@ -188,7 +188,7 @@ def kill(*path: str) -> None:
 
     def strike() -> bool:
         if not (directory / "cgroup.kill").exists() or not _try_write(directory / "cgroup.kill", "1"):
-            for pid in pids(directory):  # kernels before 5.14: repeated until nobody is left to fork
+            for pid in pids(directory):  # kernels before 5.14: repeated until no process is left to fork
                 os.kill(pid, signal.SIGKILL)
         return not populated(*path)
 

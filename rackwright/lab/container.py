@@ -29,7 +29,7 @@ _KEEPER, _BOX = "keeper", "box"
 _ENVIRONMENT = {
     # Locks against a second user of a tree would stay behind after a kill; the rack's own lock does it.
     "SYSTEMD_NSPAWN_LOCK": "0",
-    # A node sees the interfaces of its own network in /sys (else: this machine's), and its sysctls are its own.
+    # In /sys a node sees only the interfaces of its network (not this machine's), and its sysctls are separate.
     "SYSTEMD_NSPAWN_API_VFS_WRITABLE": "network",
 }
 

@@ -1,4 +1,4 @@
-"""A node's disk: a small file system of its own, with the node's identity already on it.
+"""A node's disk: a small separate file system, with the node's identity already on it.
 
 Every node writes to an ext4 image in a sparse file, mounted as the upper layer of an overlay. Bounded by
 a real file system, a full disk is real: ENOSPC for root too, which no quota gives (root is exempt) and no

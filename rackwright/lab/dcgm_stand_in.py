@@ -1,8 +1,8 @@
 """dcgm-exporter of a lab node, simulated by rackwright: this node has no GPU, and no DCGM.
 
 Takes the arguments of NVIDIA's program that rackwright gives it, reads the same list of fields and the same file of users
-and certificate, and prints in the same form (rendermetrics of dcgm-exporter 4.8) what the lab says of the simulated
-GPUs. In the file OVERRIDES, and in others that begin with its name, root can say otherwise, e.g. for a drill: lines of
+and certificate, and prints in the same form (rendermetrics of dcgm-exporter 4.8) the state of the simulated
+GPUs. In the file OVERRIDES, and in others that begin with its name, root can override values, e.g. for a drill: lines of
 `GPU FIELD VALUE`, or `GPU FIELD +RATE` of what grows each second; `*` stands for every GPU. Runs on the node: standard library only, no imports of the package.
 """
 
@@ -40,7 +40,7 @@ def fields(path: Path) -> list[list[str]]:
 
 
 def overrides(first: Path) -> list[Override]:
-    """What root says otherwise."""
+    """Values that root overrides."""
     found: list[Override] = []
     for path in sorted(first.parent.glob(f"{first.name}*")):
         try:
@@ -79,10 +79,10 @@ def page(
     now: float,
 ) -> str:
     """The whole /metrics."""
-    told = [(gpu["labels"], values_of(gpu, state["since"], changed, now)) for gpu in state["gpus"]]
+    reported = [(gpu["labels"], values_of(gpu, state["since"], changed, now)) for gpu in state["gpus"]]
     lines = []
     for field, kind, text in wanted:
-        rows = [(labels, values[field]) for labels, values in told if field in values]
+        rows = [(labels, values[field]) for labels, values in reported if field in values]
         if not rows:
             continue
         lines += [f"# HELP {field} {text} ({SIMULATED})", f"# TYPE {field} {kind}"]
@@ -178,7 +178,7 @@ def server(options: argparse.Namespace) -> ThreadingHTTPServer:
     host, _, port = options.address.rpartition(":")
     found = ThreadingHTTPServer((host, int(port)), Handler)
     found.daemon_threads = True
-    found.handle_error = lambda *_: None  # type: ignore[method-assign]  # a client that trusts no such certificate
+    found.handle_error = lambda *_: None  # type: ignore[method-assign]  # a client that does not trust the certificate
     return found
 
 

@@ -18,13 +18,13 @@ _SOL_PACKET, _VNET_HDR, _IGNORE_OUTGOING = 263, 15, 23
 _ETH_P_ALL = 3
 _LARGEST = 1 << 17
 READY = "carrying"
-"""What the program says once no frame gets lost any more."""
+"""Printed by the program once no frame is lost any more."""
 
 _QUEUE = 10_000  # frames; a longer queue would be a wrong kind of slow
 
 
 def parse(milliseconds: str, loss: str) -> tuple[float, float]:
-    """Delay in seconds and loss as a probability; ValueError says what is wrong."""
+    """Delay in seconds and loss as a probability; ValueError with the reason if invalid."""
     delay, probability = float(milliseconds) / 1000, float(loss) / 100
     if not 0 <= delay <= 60:
         raise ValueError(f"a delay of {milliseconds} ms is not between 0 and 60000")
@@ -51,7 +51,7 @@ def carry(node_side: str, rack_side: str, delay: float, loss: float) -> None:
 
 def _open(interface: str) -> socket.socket:
     raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
-    # Frames on a virtual cable are large and their checksums unfinished; the header in front says how to
+    # Frames on a virtual cable are large and their checksums unfinished; the header in front describes how to
     # hand them on as they are.
     raw.setsockopt(_SOL_PACKET, _VNET_HDR, 1)
     raw.setsockopt(_SOL_PACKET, _IGNORE_OUTGOING, 1)
@@ -62,12 +62,12 @@ def _open(interface: str) -> socket.socket:
 def _receive(raw: socket.socket) -> bytes:
     try:
         return raw.recv(_LARGEST)
-    except OSError:  # said once when the cable is pulled; it may be plugged in again
+    except OSError:  # reported once when the cable is pulled; it may be plugged in again
         return b""
 
 
 def _send(raw: socket.socket, frame: bytes) -> None:
-    with suppress(OSError):  # the cable is cut, or the frame does not fit: a wire says nothing either
+    with suppress(OSError):  # the cable is cut, or the frame does not fit: a wire reports nothing either
         raw.send(frame)
 
 

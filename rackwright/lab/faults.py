@@ -85,7 +85,7 @@ def _check(target: NodeSpec, kind: str, args: tuple[str, ...]) -> None:
     elif kind in FAULTS:
         usage, least = FAULTS[kind].usage, FAULTS[kind].least
     else:
-        raise LabError(f"no fault {kind!r}", hint=f"faults: {', '.join(FAULTS)}, gpu:...")
+        raise LabError(f"unknown fault {kind!r}", hint=f"faults: {', '.join(FAULTS)}, gpu:...")
     if kind in FAULTS and FAULTS[kind].of_machines and target.vm is None:
         raise LabError(
             f"node {target.name} is a container, and {kind} needs a virtual machine",
@@ -126,7 +126,7 @@ def heal(spec: RackSpec, target: NodeSpec) -> None:
 
 
 def _needs_power_cycle(target: NodeSpec, faults: Mapping[str, object]) -> bool:
-    # What the kernel's log of a boot says stays said; a power cycle is also the remedy of such faults.
+    # A boot's kernel log cannot be changed; a power cycle is also the remedy for such faults.
     return bool({"panic", "disk:fail"} & set(faults)) or any(
         gpu_node.logs(target, kind) for kind in _of_gpus(faults)
     )

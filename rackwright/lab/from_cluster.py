@@ -29,7 +29,7 @@ def rack_spec(cluster: Cluster) -> RackSpec:
     key = cluster.ssh.key
     if key is None:
         raise LabError(
-            f"{cluster.path} names no `ssh.key`, which opens the lab's nodes.",
+            f"{cluster.path} does not set `ssh.key`, which opens the lab's nodes.",
             hint="e.g. `key: .lab/id_ed25519`; the lab creates it",
         )
     management = cluster.management
@@ -90,10 +90,10 @@ def _bmc(cluster: Cluster, node: Node) -> BmcSpec | None:
         return None
     if node.bmc.protocol is not BmcProtocol.REDFISH:
         raise LabError(
-            f"The BMC of {node.name} is declared with {node.bmc.protocol}; the lab's speak redfish."
+            f"The BMC of {node.name} is declared with {node.bmc.protocol}, but lab BMCs support only redfish."
         )
     if cluster.ssh.key is None:
-        raise LabError(f"{cluster.path} names no `ssh.key`, beside which the lab keeps the BMCs' password.")
+        raise LabError(f"{cluster.path} does not set `ssh.key`; the lab keeps the BMC password next to it.")
     return BmcSpec(
         address=str(node.bmc.address),
         prefix_length=_bmc_network(cluster, node.bmc).cidr.prefixlen,
@@ -110,7 +110,7 @@ def _bmc_network(cluster: Cluster, bmc: Bmc) -> Network:
         if network.purpose is NetworkPurpose.BMC and bmc.address in network.cidr:
             return network
     raise LabError(
-        f"The BMC address {bmc.address} is in no network of purpose bmc.",
+        f"The BMC address {bmc.address} is not in any network of purpose bmc.",
         hint="e.g. `bmc: {purpose: bmc, cidr: 10.82.0.0/24}` under `networks`",
     )
 
@@ -127,7 +127,7 @@ def _bmc_bridge(cluster: Cluster) -> str | None:
     for address in (*wanted, *network.cidr.hosts()):
         if address in network.cidr and address not in taken:
             return f"{address}/{network.cidr.prefixlen}"
-    raise LabError(f"No address is free for the rack in {network.name}, {network.cidr}.")
+    raise LabError(f"No free address for the rack in {network.name}, {network.cidr}.")
 
 
 def _leaf_port(cluster: Cluster, node: Node, entry: NodeAddress) -> LeafPort | None:
@@ -153,7 +153,7 @@ def _vm(sku: Sku) -> VmSpec:
 
 
 def _gpus(node: Node) -> str | None:
-    """What the node's tools tell of, where it is declared to simulate its GPUs."""
+    """GPUs that the node's tools report, if it is declared to simulate them."""
     if not node.simulates_gpus or node.sku.gpus is None:
         return None
     mig = [profile for profile, count in sorted(node.mig.items()) for _ in range(count)]
@@ -171,4 +171,4 @@ def _bridge(cluster: Cluster, management: Network) -> IPv4Address:
     for address in management.cidr.hosts():
         if address not in taken:
             return address
-    raise LabError(f"No address is free for the bridge in {management.name}, {management.cidr}.")
+    raise LabError(f"No free address for the bridge in {management.name}, {management.cidr}.")

@@ -1,8 +1,8 @@
-"""The tools and the kernel log of a lab node that pretends to have GPUs.
+"""The tools and the kernel log of a lab node with simulated GPUs.
 
 Everything lies on the machine's side and is bound into the node, so that a fault is one change of
 files, a reboot keeps it, and the node's own disk holds nothing of it. /dev/kmsg of the node is a
-pipe which its journald reads as it reads a kernel's: a line said there is one of the node's own
+pipe that its journald reads like a kernel's: a line written there belongs only to this node,
 kernel log (`journalctl -k`), and no other node or machine ever hears of it.
 """
 
@@ -22,24 +22,25 @@ from rackwright.lab import dcgm_stand_in, gpu_fields, gpus, names, state
 from rackwright.lab.spec import NodeSpec
 from rackwright.model.sku import Gpus
 
+_REPLIES = "says"
 KMSG = "kmsg"
 NEXT = "kmsg.next"
 """Sequence number of the next kernel line; journald takes no number twice in one boot."""
-SAYS = str(dcgm_stand_in.STATE.parent)
+PRINTED = str(dcgm_stand_in.STATE.parent)
 EXPORTER, EXPORTER_UNIT = "/usr/bin/dcgm-exporter", "/usr/lib/systemd/system/nvidia-dcgm-exporter.service"
 """Where NVIDIA's package has them (packaging/ of NVIDIA/dcgm-exporter, read 2026-11-27)."""
 _READ_SECONDS = 20.0
 _TOOL = """\
 #!/bin/sh
 # Simulated by rackwright's lab: this node has no GPU. Prints what was made for it, word for word.
-if [ -s {says}/fails ]; then
-    cat {says}/fails
+if [ -s {replies}/fails ]; then
+    cat {replies}/fails
     exit {mismatch}
 fi
 IFS=_
-[ $# -gt 0 ] && [ -f "{says}/{tool}/$*" ] && exec cat "{says}/{tool}/$*"
+[ $# -gt 0 ] && [ -f "{replies}/{tool}/$*" ] && exec cat "{replies}/{tool}/$*"
 [ -x /usr/bin/{tool} ] && exec /usr/bin/{tool} "$@" # an installed tool answers for itself, e.g. its version
-echo "{tool}, simulated by rackwright's lab, knows only:" $(cd {says}/{tool} && ls | tr '\\n_' ', ') >&2
+echo "{tool}, simulated by rackwright's lab, knows only:" $(cd {replies}/{tool} && ls | tr '\\n_' ', ') >&2
 exit 2
 """
 _UNIT = """\
@@ -56,32 +57,32 @@ WantedBy=multi-user.target
 
 def declared(node: NodeSpec) -> tuple[Gpus, tuple[str, ...]]:
     """What the node pretends to have: its GPUs, and the MIG profiles each is divided into."""
-    told = json.loads(node.gpus or "{}")
-    return Gpus(**told["gpus"]), tuple(told["mig"])
+    contents = json.loads(node.gpus or "{}")
+    return Gpus(**contents["gpus"]), tuple(contents["mig"])
 
 
 def place(rack: str, node: NodeSpec, faults: Iterable[str] = ()) -> None:
-    """Let the tools of a node tell of healthy GPUs, or of GPUs with these faults."""
+    """Make the tools of a node report healthy GPUs, or GPUs with these faults."""
     kind, mig = declared(node)
     faults = tuple(faults)
     try:
         tools = gpus.tools(kind, mig, faults)
     except ValueError as error:
         raise LabError(f"node {node.name}: {error}") from None
-    says = _folder(rack, node.name) / "says"
-    told = {"nvidia-smi": dict(tools.documents), "dcgmi": {}}
+    replies = _folder(rack, node.name) / _REPLIES
+    contents = {"nvidia-smi": dict(tools.documents), "dcgmi": {}}
     if listing := tools.documents.get("-L"):
-        told["dcgmi"]["discovery -l"] = gpus.discovery(kind, listing)
-    for tool, texts in told.items():
-        folder = says / tool
+        contents["dcgmi"]["discovery -l"] = gpus.discovery(kind, listing)
+    for tool, texts in contents.items():
+        folder = replies / tool
         folder.mkdir(parents=True, exist_ok=True)
         for path in {*folder.iterdir()} - {folder / _file(arguments) for arguments in texts}:
             path.unlink()
         for arguments, text in texts.items():
             state.write_text(folder / _file(arguments), text)
-    state.write_text(says / "fails", tools.fails)
+    state.write_text(replies / "fails", tools.fails)
     state.write_text(
-        says / dcgm_stand_in.STATE.name, json.dumps(gpu_fields.report(kind, faults, time.time()))
+        replies / dcgm_stand_in.STATE.name, json.dumps(gpu_fields.report(kind, faults, time.time()))
     )
 
 
@@ -92,9 +93,9 @@ def make(rack: str, node: NodeSpec) -> list[str]:
     place(rack, node)
     fifo = folder / KMSG
     os.mkfifo(fifo, 0o600)
-    options = [f"--bind={fifo}:/dev/kmsg", f"--bind-ro={folder / 'says'}:{SAYS}"]
+    options = [f"--bind={fifo}:/dev/kmsg", f"--bind-ro={folder / _REPLIES}:{PRINTED}"]
     for tool in ("nvidia-smi", "dcgmi"):
-        text = _TOOL.format(says=SAYS, tool=tool, mismatch=gpus.MISMATCH_EXIT)
+        text = _TOOL.format(replies=PRINTED, tool=tool, mismatch=gpus.MISMATCH_EXIT)
         state.write_text(folder / tool, text, 0o755)
         options.append(f"--bind-ro={folder / tool}:/usr/local/bin/{tool}")
     exporter = "#!/usr/bin/python3\n" + Path(dcgm_stand_in.__file__).read_text()
@@ -105,7 +106,7 @@ def make(rack: str, node: NodeSpec) -> list[str]:
 
 
 def say(rack: str, node: NodeSpec, kind: str) -> bool:
-    """Let the driver say to the node's kernel log what it says of a fault; False if it says nothing."""
+    """Write the driver's message about a fault to the node's kernel log; False if there is none."""
     lines = gpus.kernel_lines(declared(node)[0], kind)
     for line in lines:
         _log(_folder(rack, node.name), line)
@@ -115,7 +116,7 @@ def say(rack: str, node: NodeSpec, kind: str) -> bool:
 def write(rack: str, node: str, line: str, *, by_program: bool) -> None:
     """One record in the kernel log of a node with simulated GPUs: the kernel's own, or what a program wrote there.
 
-    The kernel gives the latter facility 1, whatever the program asked for (Documentation/ABI/testing/dev-kmsg, read
+    The kernel sets the latter's facility to 1, ignoring the program's (Documentation/ABI/testing/dev-kmsg, read
     2026-11-23).
     """
     _log(_folder(rack, node), line, priority=2 + (8 if by_program else 0))
@@ -125,7 +126,7 @@ def check(node: NodeSpec, kind: str) -> None:
     """Refuse a fault that this node cannot have."""
     if node.gpus is None:
         raise LabError(
-            f"node {node.name} has no GPUs that could break",
+            f"node {node.name} has no GPUs to break",
             hint="lab: {gpus: simulated}, and a SKU with GPUs",
         )
     try:

@@ -1,7 +1,7 @@
-"""GPUs of the SKU, simulated: what nvidia-smi and dcgmi of a lab node print, healthy and broken.
+"""Simulated GPUs of the SKU: output of nvidia-smi and dcgmi on a lab node, healthy and broken.
 
 There is no GPU. Every text is made from the declared SKU in the layout of the real tools (recorded
-documents are in the tests) and says that it is simulated. Tools serve the texts word for word, so
+documents are in the tests) and states that it is simulated. Tools serve the texts verbatim, so
 that the probe runs on a lab node as it runs on a real one.
 """
 
@@ -41,13 +41,13 @@ NVLINK_5 = {
 
 def documents(gpus: Gpus, mig: tuple[str, ...] = (), nics: int = 0) -> Documents:
     """What nvidia-smi prints of healthy, idle GPUs; `mig`: the profiles each is divided into."""
-    told = {
+    outputs = {
         XML: smi_xml.document(gpus, mig),
         "-L": "".join(_listed(index, gpus, mig) for index in range(gpus.count)),
         "topo -m": topology(gpus.count, nics, gpus.nvlinks or 0, gpus.nvswitch),
     }
     if gpus.nvlinks:
-        # Data rates are told with their coding: 25 GB/s as sold show as 26.562.
+        # Data rates are shown with their coding: nominal 25 GB/s appear as 26.562.
         speed = (gpus.nvlink_gbs or 0) / gpus.nvlinks / 2 * 1.0625
         rows = "".join(f"\t Link {link}: {speed:.3f} GB/s\n" for link in range(gpus.nvlinks))
         counters = NVLINK_5 if gpus.architecture is Architecture.BLACKWELL else NVLINK_4
@@ -57,9 +57,9 @@ def documents(gpus: Gpus, mig: tuple[str, ...] = (), nics: int = 0) -> Documents
             for name, count in counters.items()
         )
         heads = [_head(index, gpus) for index in range(gpus.count)]
-        told["nvlink -s"] = "".join(head + rows for head in heads)
-        told["nvlink -e"] = "".join(head + errors for head in heads)
-    return told
+        outputs["nvlink -s"] = "".join(head + rows for head in heads)
+        outputs["nvlink -e"] = "".join(head + errors for head in heads)
+    return outputs
 
 
 def discovery(gpus: Gpus, listing: str) -> str:
@@ -161,7 +161,7 @@ def tools(gpus: Gpus, mig: tuple[str, ...], faults: Iterable[str]) -> Tools:
 
 
 def kernel_lines(gpus: Gpus, kind: str) -> tuple[str, ...]:
-    """What the driver says to the kernel's log when a fault happens; ValueError for no such fault."""
+    """The driver's message in the kernel log when a fault happens; ValueError for an unknown fault."""
     last = gpus.count - 1
     pci = smi_xml.bus(last)[4:].lower().rpartition(".")[0]
     name, _, number = kind.partition(":")
@@ -169,7 +169,7 @@ def kernel_lines(gpus: Gpus, kind: str) -> tuple[str, ...]:
         why = ", GPU has fallen off the bus." if number == "79" else ", simulated by rackwright lab"
         return (f"NVRM: Xid (PCI:{pci}): {int(number)}, pid=4711, name=python3{why}",)
     if kind not in KINDS:
-        raise ValueError(f"there is no fault gpu:{kind}")
+        raise ValueError(f"unknown fault gpu:{kind}")
     return tuple(
         line.replace("{pci}", pci).replace("{uuid}", smi_xml.uuid(last)) for line in _KERNEL.get(kind, ())
     )

@@ -84,7 +84,7 @@ def _build(wanted: Recipe, tree: Path) -> None:
         argv.append("--components=main contrib non-free non-free-firmware")
     argv += [f"--aptopt={option}" for option in wanted.apt_options]
     argv += [f"--customize-hook={wanted.customize}", wanted.suite, str(temporary), *wanted.sources]
-    # In a mount namespace of its own: whatever ends the build, no mount of it stays behind.
+    # In a separate mount namespace, so that no mount of the build is left behind, however it ends.
     run(joined(["unshare", "--mount", *argv], groups), timeout=_BUILD_TIMEOUT)
     cgroup.remove(group(wanted.key))
     temporary.chmod(0o755)
@@ -107,7 +107,7 @@ def in_use() -> set[str]:
 
 
 def group(key: str) -> str:
-    """The control group of a build: of this image in this lab folder, whose lock says who may end it."""
+    """The control group of a build: of this image in this lab folder, whose lock shows who may end it."""
     return f"image.{key}.{hashlib.sha256(str(names.lab_dir()).encode()).hexdigest()[:6]}"
 
 

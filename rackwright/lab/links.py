@@ -1,4 +1,4 @@
-"""Namespaces and interfaces, made and removed with iproute2."""
+"""Namespaces and interfaces, created and removed with iproute2."""
 
 from pathlib import Path
 

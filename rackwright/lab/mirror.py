@@ -40,7 +40,7 @@ def open_door(spec: RackSpec) -> None:
             _start_daemon()
         target = _port()
     address, port = spec.apt_proxy_endpoint
-    # A relay may lead to the port of an earlier daemon, where nobody listens any more.
+    # A relay may lead to the port of an earlier daemon, where nothing listens any more.
     answers = partial(_relay_answers, spec.name, address, port)
     if not (cgroup.populated(spec.name, _RELAY) and _soon(answers)):
         namespace = str(names.NETNS / names.namespace(spec.name))
@@ -110,7 +110,7 @@ def _configuration(cache: Path, port: int) -> str:
             "ReportPage: acng-report.html",
             # A mirror reached over TLS cannot be cached, but it can be reached.
             "PassThroughPattern: .*:443$",
-            # The cache is shared for weeks and nobody runs its nightly job: expire nothing by surprise.
+            # The cache is shared for weeks without its nightly job: disable expiry.
             "ExThreshold: 365",
             *([f"Proxy: {upstream}"] if upstream else []),
             "",
@@ -157,7 +157,7 @@ def _folder() -> Path:
 
 
 def _port() -> int:
-    # 0 is a port where nobody answers: what is wanted while there is no daemon.
+    # 0 is a port where nothing answers, which is intended while there is no daemon.
     return int(state.read_json(_folder() / "port.json") or 0)
 
 

@@ -1,4 +1,4 @@
-"""Where a rack's things are and what they are called, all from the rack's name alone."""
+"""Names and paths of a rack's resources, derived from the rack's name alone."""
 
 import hashlib
 import os
@@ -49,7 +49,7 @@ def bmc_namespace(rack: str) -> str:
 
 
 def interface(kind: str, node: str) -> str:
-    """Interface name for a node in the rack's namespace; long names are cut and told apart by a hash."""
+    """Interface name for a node in the rack's namespace; long names are truncated and made unique with a hash."""
     name = f"{kind}-{node}"
     if len(name) <= _INTERFACE_LENGTH:
         return name
@@ -58,7 +58,7 @@ def interface(kind: str, node: str) -> str:
 
 
 def bridge(subnet: str) -> str:
-    """Name of the bridge of a network other than the management network, the same whatever others there are."""
+    """Name of the bridge of a network other than the management network, independent of other networks."""
     return f"net-{hashlib.sha256(subnet.encode()).hexdigest()[:8]}"
 
 

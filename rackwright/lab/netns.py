@@ -1,4 +1,4 @@
-"""Sockets inside a rack: the way from this process to its nodes, which no route of the machine leads to."""
+"""Sockets inside a rack: how this process reaches its nodes, to which the machine has no route."""
 
 import ctypes
 import os
@@ -16,7 +16,7 @@ def rack_is_up(name: str) -> bool:
 
 
 def open_socket(rack: str, address: str, port: int, timeout: float) -> socket.socket | None:
-    """A TCP socket connected from inside the rack, None when no such rack is up; errors are OSError."""
+    """A TCP socket connected from inside the rack, None if the rack is not up; errors are OSError."""
     connection = socket_inside(names.namespace(rack))
     if connection is None:
         return None

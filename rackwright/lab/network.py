@@ -26,7 +26,7 @@ def make_rack(spec: RackSpec) -> None:
         batch(
             namespace,
             "link set lo up",
-            # With an address of its own the bridge keeps it when the first cable comes or goes.
+            # With a fixed address the bridge keeps it when the first cable comes or goes.
             f"link add {names.BRIDGE} address {names.mac(spec.name, '', 'bridge')} type bridge mcast_snooping 0",
         )
     batch(
@@ -45,7 +45,7 @@ def make_rack(spec: RackSpec) -> None:
 
 
 def make_node(spec: RackSpec, node: NodeSpec) -> None:
-    """A node's namespace and cable, made afresh: nobody lives in it yet."""
+    """A node's namespace and cable, newly created: no process uses it yet."""
     rack, own = names.namespace(spec.name), names.namespace(spec.name, node.name)
     remove_node(spec.name, node.name)
     make_namespace(own)
@@ -113,7 +113,7 @@ def _further_cables(rack: str, node: str) -> Iterator[str]:
 
 
 def remove_node(rack: str, node: str) -> None:
-    """Take a node's cable and namespace away, whatever is left of them."""
+    """Remove a node's cable and namespace, if they exist."""
     own = names.namespace(rack, node)
     if exists(names.namespace(rack)):
         for kind in ("v", "w"):  # w: the other end of a delay line, see rackwright.lab.faults

@@ -64,7 +64,7 @@ def running(rack: str, node: str) -> bool:
 
 
 def wait_ready(spec: RackSpec, node: NodeSpec, give_up: Event | None = None) -> None:
-    """Wait until the node lets its administrator in by ssh, or until told to give up."""
+    """Wait until the node accepts its administrator's ssh login, or until cancelled."""
     timeout = kind(node).READY_TIMEOUT
     deadline = time.monotonic() + timeout
     while not kind(node).ready(spec, node):
@@ -76,7 +76,7 @@ def wait_ready(spec: RackSpec, node: NodeSpec, give_up: Event | None = None) -> 
                 hint=f"rackwright lab console {node.name}",
             )
         if (give_up or Event()).wait(0.1):
-            raise LabError(f"gave up waiting for node {node.name}")
+            raise LabError(f"cancelled waiting for node {node.name}")
 
 
 def console_tail(rack: str, node: str) -> str:

@@ -24,7 +24,7 @@ def reboot(spec: RackSpec, target: NodeSpec) -> None:
 def act(spec: RackSpec, target: NodeSpec, action: str) -> None:
     """One of ACTIONS. What is off stays off until it is switched on, healed, or the rack is brought up again."""
     if action not in ACTIONS:
-        raise LabError(f"no power action {action!r}", hint=f"one of {', '.join(ACTIONS)}")
+        raise LabError(f"unknown power action {action!r}", hint=f"one of {', '.join(ACTIONS)}")
     ACTIONS[action](spec, target)
 
 
@@ -54,7 +54,7 @@ def _cycle(spec: RackSpec, target: NodeSpec) -> None:
 
 
 def _session(spec: RackSpec, target: NodeSpec) -> str:
-    """What is different after each boot; empty while the node cannot say."""
+    """What differs after each boot; empty while the node cannot report it."""
     try:
         if target.vm is None:
             # The kernel's boot ID is the host's; the start of the node's first process is not (proc(5), field 22).

@@ -1,4 +1,4 @@
-"""Run other programs: always with a time limit, and with errors which show the command and what it said."""
+"""Runs other programs: always with a time limit, and with errors that show the command and its output."""
 
 import os
 import shlex
@@ -73,7 +73,7 @@ def run(
     shown: str | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run a program to its end and return its output; failure and timeout are a LabError which shows it."""
-    # In a session of its own, so that a timeout ends the program's children too.
+    # In a separate session, so that a timeout ends the program's children too.
     with subprocess.Popen(
         [*_UNTIL_PARENT_ENDS, *argv],
         stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
@@ -110,7 +110,7 @@ def launch(
     argv: Sequence[str], groups: Sequence[Path], log: Path, env: Mapping[str, str] | None = None
 ) -> None:
     """Start a program in the background, a member of these groups from its first instruction on."""
-    # The shell is in the groups before it forks, so on return the groups tell whether the program lives.
+    # The shell is in the groups before it forks, so on return the groups show whether the program is alive.
     with log.open("ab") as output:
         code = subprocess.run(
             [*_UNTIL_PARENT_ENDS, *joined(["setsid", "--fork", *argv], groups)],
@@ -126,7 +126,7 @@ def launch(
 
 
 def wait_until(condition: Callable[[], bool], what: str, timeout: float = 120.0) -> None:
-    """Wait for a condition by looking again and again; LabError when it does not come true in time."""
+    """Poll until a condition holds; LabError if it does not in time."""
     deadline = time.monotonic() + timeout
     while not condition():
         if time.monotonic() > deadline:

@@ -1,7 +1,7 @@
 """The command line of a virtual machine: plain qemu, one process a node.
 
 Plain qemu and not libvirt: nothing has to be set up or left running on the host, the rack's control groups
-say what belongs to it and end it, and its namespaces hold its network. UEFI starts the boot loader on the
+identify and end its processes, and its namespaces hold its network. UEFI starts the boot loader on the
 node's own disk, so that kernels, boot menus and kernel command lines change as they do on a server.
 """
 

@@ -68,7 +68,7 @@ class Rack:
 
     @property
     def running_spec(self) -> RackSpec:
-        """What the rack was brought up with, whatever its file says by now."""
+        """The specification the rack was started with, even if its file has changed since."""
         spec = state.saved_spec(self.name)
         if spec is None or not rack_is_up(self.name):
             raise LabError(f"rack {self.name} is not up", hint="rackwright lab up brings it up")
@@ -102,7 +102,7 @@ class Rack:
                 in_parallel(spec.nodes, bring_up, give_up, workers=boots_at_once())
 
     def down(self) -> None:
-        """Remove every process, namespace, mount and file of the rack, whatever state it is in."""
+        """Remove every process, namespace, mount and file of the rack, in any state."""
         require(("ip", "setpriv"))
         with self._locked():
             state.forget_spec(self.name)
@@ -223,7 +223,7 @@ class Rack:
         if target.bmc is not None:
             return  # its BMC switches it on
         if broken := fault_record.recorded(self.name, target.name):
-            self.log(f"{target.name}: left alone, it has faults ({', '.join(broken)})")
+            self.log(f"{target.name}: not changed, it has faults ({', '.join(broken)})")
             return
         if started := not node.running(self.name, target.name):
             node.kind(target).start(spec, target)

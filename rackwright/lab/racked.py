@@ -123,8 +123,8 @@ def _boot_differently_later(spec: RackSpec, node: NodeSpec, chosen: Choice) -> N
 def _monitor_answers(spec: RackSpec, node: NodeSpec) -> bool:
     if not cgroup.populated(spec.name, node.name):
         log = names.node_state(spec.name, node.name) / "qemu.log"
-        said = "\n".join(log.read_text(errors="replace").splitlines()[-3:])
-        raise LabError(f"qemu of {node.name} ended at once\n{said}", hint=f"see {log}")
+        output = "\n".join(log.read_text(errors="replace").splitlines()[-3:])
+        raise LabError(f"qemu of {node.name} ended at once\n{output}", hint=f"see {log}")
     try:
         vm.monitor_ask(spec.name, node, "query-status")
     except NotAnswering:

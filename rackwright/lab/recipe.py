@@ -42,7 +42,7 @@ _TIMERS = """\
 chroot "$1" systemctl disable apt-daily.timer apt-daily-upgrade.timer
 """
 
-# Nobody on a node reads packages' descriptions, a third of the index. The masked generators look for what
+# No user of a node reads package descriptions, a third of the index. The masked generators look for what
 # no container has (partitions to find, a kernel command line, a TPM), again at every daemon-reload.
 _CONTAINER = """\
 echo force-unsafe-io >"$1"/etc/dpkg/dpkg.cfg.d/lab
@@ -81,7 +81,7 @@ def recipe(image: str, kind: Kind = Kind.CONTAINER) -> Recipe:
     """The recipe of a base image on this machine."""
     suite = IMAGES[image]
     valid = sources.apt_setting("Acquire::Check-Valid-Until")
-    # A machine which reads a frozen mirror must say so to its nodes, or their apt refuses the old date.
+    # A machine that uses a frozen mirror must pass this on to its nodes, or their apt rejects the old date.
     options = ('Acquire::Check-Valid-Until "false"',) if valid == "false" else ()
     lines = sources.machine_mirrors().lines(suite)
     packages, customize = _KINDS[kind]

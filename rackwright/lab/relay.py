@@ -1,4 +1,4 @@
-"""A door in a wall: listens inside a rack's namespace and carries each connection to a port outside.
+"""Listens inside a rack's namespace and forwards each connection to a port outside.
 
 Run as a program: relay.py NAMESPACE ADDRESS PORT TARGET_PORT. The listening socket is made inside the
 namespace and stays there; the process itself lives outside, where the target is. Standard library only,
@@ -49,7 +49,7 @@ async def _carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
             writer.write(chunk)
             await writer.drain()
         writer.write_eof()
-    except OSError:  # either side hung up; closing tells the other
+    except OSError:  # either side hung up; closing notifies the other
         writer.close()
 
 

@@ -74,7 +74,7 @@ def write_identity(seed: Seed, node: NodeSpec) -> Identity:
     machine_id = uuid.uuid4().hex
     seed.write("etc/hostname", f"{node.name}\n")
     seed.write("etc/hosts", "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n")
-    # Nobody on the rack's network resolves names; a server which cannot be reached costs 20 s a lookup.
+    # No DNS server exists on the rack's network; an unreachable one costs 20 s per lookup.
     seed.write("etc/resolv.conf", "")
     seed.write("etc/machine-id", f"{machine_id}\n", 0o444)
     host_key = keys.make_key(seed.folder("etc/ssh") / Path(HOST_KEY).name, f"root@{node.name}")
@@ -86,7 +86,7 @@ def write_access(seed: Seed, spec: RackSpec, node: NodeSpec, admin_key: str) -> 
     user, home = spec.admin_user, f"home/{spec.admin_user}"
     seed.append("etc/passwd", f"{user}:x:{_ADMIN_ID}:{_ADMIN_ID}::/{home}:/bin/bash", 0o644)
     seed.append("etc/group", f"{user}:x:{_ADMIN_ID}:", 0o644)
-    # "*" is no password but, unlike "!", not a locked account either.
+    # "*" means no valid password but, unlike "!", not a locked account.
     seed.append("etc/shadow", f"{user}:*:20000:0:99999:7:::", 0o640)
     seed.append("etc/gshadow", f"{user}:*::", 0o640)
     seed.write(f"etc/sudoers.d/90-{user}", f"{user} ALL=(ALL:ALL) NOPASSWD: ALL\n", 0o440)

@@ -173,7 +173,7 @@ def _physics(gpus: Gpus) -> str:
 
 def _fabric(gpus: Gpus) -> str:
     blackwell, rack = gpus.architecture is Architecture.BLACKWELL, gpus.nvswitch == "rack"
-    told = gpus.nvswitch in ("node", "rack") and (blackwell or gpus.architecture is Architecture.HOPPER)
+    reported = gpus.nvswitch in ("node", "rack") and (blackwell or gpus.architecture is Architecture.HOPPER)
     cluster = "3f6c2d1a-0000-4000-8000-00000000beef" if rack else "00000000-0000-0000-0000-000000000000"
     state: dict[str, object] = {
         "state": "Completed",
@@ -183,13 +183,13 @@ def _fabric(gpus: Gpus) -> str:
     }
     routes = ("route_recovery_in_progress", "route_unhealthy")
     health: dict[str, object] = {
-        "summary": "Healthy" if told and blackwell else "N/A",
-        "bandwidth": "Full" if told and rack else "N/A",
-        **dict.fromkeys(routes, "False" if told and rack else "N/A"),
-        "access_timeout_recovery": "False" if told and blackwell else "N/A",
-        "incorrect_configuration": "None" if told and "GB300" in gpus.model else "N/A",
+        "summary": "Healthy" if reported and blackwell else "N/A",
+        "bandwidth": "Full" if reported and rack else "N/A",
+        **dict.fromkeys(routes, "False" if reported and rack else "N/A"),
+        "access_timeout_recovery": "False" if reported and blackwell else "N/A",
+        "incorrect_configuration": "None" if reported and "GB300" in gpus.model else "N/A",
     }
     return (
-        f"<fabric>{_tags(state if told else dict.fromkeys(state, 'N/A'))}<health>{_tags(health)}</health></fabric>"
+        f"<fabric>{_tags(state if reported else dict.fromkeys(state, 'N/A'))}<health>{_tags(health)}</health></fabric>"
         "<processes></processes>"
     )

@@ -1,4 +1,4 @@
-"""What a rack shall be, in plain data: the lab's whole input."""
+"""The specification of a rack as plain data: the lab's only input."""
 
 import ipaddress
 import re
@@ -90,7 +90,7 @@ class NodeSpec:
     leaf_ports: tuple[LeafPort | None, ...] = ()
     """Where their cables end; None: at the network's bridge. Empty: all of them."""
     containers: bool = False
-    """Whether containers run inside it, on a disk of its own at /scratch."""
+    """Whether containers run inside it, on a separate disk at /scratch."""
     gpus: str | None = None
     """JSON of the GPUs it pretends to have, and of how they are cut (rackwright.lab.gpu_node)."""
     vm: VmSpec | None = None
@@ -101,7 +101,9 @@ class NodeSpec:
     def __post_init__(self) -> None:
         check_label("node name", self.name)
         if self.bmc is None and self.image not in IMAGES:
-            raise LabError(f"node {self.name}: no image {self.image!r}", hint=f"images: {', '.join(IMAGES)}")
+            raise LabError(
+                f"node {self.name}: unknown image {self.image!r}", hint=f"images: {', '.join(IMAGES)}"
+            )
         if self.cpus < 1 or self.memory_mib < 64:
             raise LabError(f"node {self.name}: needs at least 1 cpu and 64 MiB of memory")
         if self.vm is not None and self.memory_mib < VM_MEMORY_MIB:
@@ -185,7 +187,7 @@ class RackSpec:
         if not self.racked:
             return
         if self.bmc_bridge is None:
-            raise LabError(f"rack {self.name}: it has BMCs and no address in their network")
+            raise LabError(f"rack {self.name}: it has BMCs, but no address in their network")
         bridge = _interface(f"rack {self.name}", self.bmc_bridge)
         bmcs = {node.name: node.bmc for node in self.racked if node.bmc is not None}
         for name, bmc in bmcs.items():

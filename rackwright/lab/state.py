@@ -41,7 +41,7 @@ def write_json(path: Path, data: object) -> None:
 
 
 def read_json(path: Path) -> Any:  # noqa: ANN401 - JSON is anything; each caller knows what it wrote
-    """JSON of a file, None when there is no such file."""
+    """JSON of a file, None if the file does not exist."""
     try:
         return json.loads(path.read_text())
     except FileNotFoundError:
@@ -109,7 +109,7 @@ def lock(name: str, wait: float = 0.0) -> Iterator[None]:
         patience = 0.0 if Path(f"/proc/{holder or 'none'}").exists() else _ORPHAN_PATIENCE
         if time.monotonic() >= deadline + patience:
             who = f" (pid {holder})" if holder else ""
-            raise LabError(f"{name} is busy: another rackwright lab command{who} works on it")
+            raise LabError(f"{name} is busy: another rackwright lab command{who} is using it")
         time.sleep(0.01)
     try:
         os.ftruncate(handle, 0)
@@ -125,7 +125,7 @@ def _acquire(handle: int, path: Path) -> bool:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
-    # The last holder unlinks the file: a lock on an unlinked file keeps nobody else out.
+    # The last holder unlinks the file: a lock on an unlinked file excludes no other process.
     try:
         return os.stat(path).st_ino == os.fstat(handle).st_ino
     except FileNotFoundError:

@@ -56,7 +56,7 @@ def read(rack: str, spec: RackSpec | None) -> RackStatus:
 
 
 def describe_limits(limits: dict[str, bool]) -> str:
-    """The limits in words, so that none is taken for granted which the host does not enforce."""
+    """The limits as text, with those that the host does not enforce marked."""
     missing = [name for name in ("cpu", "memory") if not limits.get(name)]
     if not missing:
         return "enforced"

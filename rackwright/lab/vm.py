@@ -127,10 +127,10 @@ def run_inside(rack: str, node: NodeSpec, argv: Sequence[str], timeout: float = 
     """Run a program as root on a node and return its output; failure is a LabError which shows it."""
     done = ask(rack, node, argv, timeout)
     if done.exit_status != 0:
-        said = (done.stderr.strip() or done.stdout.strip())[-2000:]
+        reply = (done.stderr.strip() or done.stdout.strip())[-2000:]
         raise LabError(
             f"on {node.name}: {shlex.join(argv)} failed with exit code {done.exit_status}"
-            + (f"\n{said}" if said else "")
+            + (f"\n{reply}" if reply else "")
         )
     return done.stdout
 

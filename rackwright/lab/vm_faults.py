@@ -24,9 +24,9 @@ def fail_disk(spec: RackSpec, node: NodeSpec, args: tuple[str, ...]) -> None:
     """Every read and write of a data disk fails from now on; the drive stays visible, as a broken one does."""
     drive = qemu.drive_name(_disk(node, args))
     # The block layer answers EIO once the host's side of a drive is gone (qemu's manual, drive_del).
-    said = vm.monitor_ask(spec.name, node, "human-monitor-command", **{"command-line": f"drive_del {drive}"})
-    if said:
-        raise LabError(f"{node.name}: {said}")
+    reply = vm.monitor_ask(spec.name, node, "human-monitor-command", **{"command-line": f"drive_del {drive}"})
+    if reply:
+        raise LabError(f"{node.name}: {reply}")
 
 
 def cut_link(spec: RackSpec, node: NodeSpec, args: tuple[str, ...]) -> None:
@@ -58,7 +58,7 @@ def cut_power(spec: RackSpec, node: NodeSpec, _: tuple[str, ...]) -> None:
 
 
 def panic(spec: RackSpec, node: NodeSpec, _: tuple[str, ...]) -> None:
-    """The kernel panics; what kernel.panic says decides whether the machine boots again."""
+    """The kernel panics; kernel.panic decides whether the machine boots again."""
     vm.start_inside(spec.name, node, "sleep 1; echo c >/proc/sysrq-trigger")
     wait_until(lambda: not _answers(spec, node), f"{node.name} to panic", timeout=60)
 

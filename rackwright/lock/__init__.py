@@ -1,1 +1,1 @@
-"""The lock: the whole driver stack of each kind of node, solved to exact versions, which the lock file keeps."""
+"""The lock: the driver stack of each kind of node, solved to exact versions and stored in the lock file."""

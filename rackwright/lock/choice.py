@@ -1,4 +1,4 @@
-"""Chooses a version of everything, as well as the offers allow; rackwright.lock.refusals judges it after."""
+"""Chooses a version of each component as far as the sources allow; rackwright.lock.refusals checks the result."""
 
 from __future__ import annotations
 

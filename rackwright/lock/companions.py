@@ -1,4 +1,4 @@
-"""Rules about what goes with the driver: fabricmanager, NVLSM, IMEX, DCGM, the container toolkit, NCCL, DOCA."""
+"""Rules for components that must match the driver: fabricmanager, NVLSM, IMEX, DCGM, container toolkit, NCCL, DOCA."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _fabricmanager(request: StackRequest, choice: Choice) -> Iterator[Refusal]:
     )
     if offer.fabricmanager is None:
         yield Refusal(
-            f"{need}, which our table of {offer.read} for {offer.name} on {request.os} does not list.",
+            f"{need}, which the shipped table of {offer.read} for {offer.name} on {request.os} does not list.",
             INDEX_HINT,
         )
     else:
@@ -44,13 +44,13 @@ def _imex(request: StackRequest, choice: Choice) -> Iterator[Refusal]:
     if request.needs_imex and not choice.imex:
         yield Refusal(
             f"{request.product} shares one NVLink domain with other nodes and needs IMEX on each of them; "
-            "`imex: false` leaves it out.",
-            "leave `gpu_stack.imex` out",
+            "`imex: false` disables it.",
+            "remove `gpu_stack.imex`",
         )
     if choice.imex and not request.needs_imex and request.gpus.nvswitch is not None:
         yield Refusal(
-            f"{request.product} shares no NVLink domain with other nodes, so IMEX has no use there.",
-            "leave `gpu_stack.imex` out",
+            f"{request.product} shares no NVLink domain with other nodes, so IMEX is not needed.",
+            "remove `gpu_stack.imex`",
         )
     if choice.imex and request.needs_imex and offer is not None and not offer.imex:
         need = f"{request.product} needs nvidia-imex at the driver's version"
@@ -61,8 +61,8 @@ def _container_toolkit(request: StackRequest, choice: Choice) -> Iterator[Refusa
     wanted = request.wanted.container_toolkit
     if isinstance(wanted, ToolkitVersions) and len(wanted.distinct()) > 1:
         yield Refusal(
-            "The container toolkit's four packages go together at one version; "
-            f"these are {listed(wanted.distinct())}.",
+            "The container toolkit's four packages must have the same version; "
+            f"the declared ones are {listed(wanted.distinct())}.",
             f'set `container_toolkit: "{wanted.distinct()[-1]}"`',
         )
 
@@ -96,6 +96,6 @@ def _doca(request: StackRequest, choice: Choice) -> Iterator[Refusal]:
         has = f"lists {listed(sorted(known))}" if known else "lists no release"
         read = request.tables.dates()["offers"]
         yield Refusal(
-            f"DOCA-Host {choice.doca} is not in our table of {read} for {request.os}, which {has}.",
-            "set `gpu_stack.doca` to a release that it lists, or `ofed: inbox`",
+            f"DOCA-Host {choice.doca} is not in the shipped table of {read} for {request.os}, which {has}.",
+            "set `gpu_stack.doca` to a listed release, or `ofed: inbox`",
         )

@@ -20,31 +20,33 @@ class GroupLock(Frozen):
     source: Literal["nvidia", "distribution", "mirror"]
     kernel: str | None = Field(
         default=None,
-        description="As uname -r prints it. None: not locked, since neither the tables nor an index have one.",
+        description="As uname -r prints it. None: not locked, because neither the tables nor an index list one.",
     )
     driver_branch: str
     driver_version: str
     open_modules: bool
     cuda: str | None = Field(default=None, description="Toolkit release; None: no toolkit.")
-    fabricmanager: bool = Field(description="At the driver's version, as is nscq.")
+    fabricmanager: bool = Field(description="Install fabricmanager and nscq at the driver's version.")
     nvlsm: bool = False
     imex: bool = False
     ofed: Literal["inbox", "doca"] = "inbox"
     packages: dict[str, str] = Field(
         description="Name to version, all held: only a new lock may change them. `*` in a "
-        "version: only a package index has it."
+        "version: revision unknown without a package index."
     )
     components: dict[str, tuple[str, ...]] = Field(
-        description="Which of the packages are which part of the stack, e.g. `modules`, `driver`, `dcgm`."
+        description="Packages by part of the stack, e.g. `modules`, `driver`, `dcgm`."
     )
     sha256: dict[str, str] = Field(
-        default_factory=dict, description="Of package files, where an index has it."
+        default_factory=dict, description="SHA-256 of package files that an index lists."
     )
     needs_index: tuple[str, ...] = Field(
         default=(),
-        description="Package indexes that would make this exact, for `gpu_stack.package_index`; (): it is exact.",
+        description="Package indexes needed for exact revisions, for `gpu_stack.package_index`; empty: already exact.",
     )
-    notes: tuple[str, ...] = Field(default=(), description="Notes for the reader; none of them is a refusal.")
+    notes: tuple[str, ...] = Field(
+        default=(), description="Notes for the reader; they do not prevent the lock."
+    )
 
     @property
     def exact(self) -> bool:
@@ -60,12 +62,12 @@ class Lock(Frozen):
     tables: dict[str, date] = Field(description="The day each table was last read from its sources.")
     index: tuple[str, ...] = Field(default=(), description="Package indexes that were read.")
     index_sha256: dict[str, str] = Field(
-        default_factory=dict, description="Of each index file as it was read."
+        default_factory=dict, description="SHA-256 of each index file as it was read."
     )
     gpu_stack: dict[str, Any] = Field(
         default_factory=dict,
         validation_alias=AliasChoices("gpu_stack", "wish"),  # its name in locks written before 2026-11-22
-        description="The section gpu_stack that was solved; if it changed, lock again.",
+        description="The solved gpu_stack section; if it changes, lock again.",
     )
     groups: tuple[GroupLock, ...] = ()
 

@@ -31,7 +31,7 @@ def group_of(cluster: Cluster, node: Node) -> GroupLock:
     group = read_lock(cluster).group_of(node)
     if group is None:
         raise RackwrightError(
-            f"The lock {cluster.lock_path.name} has nothing for {node.name}, a {node.sku.name} on {node.os}.",
+            f"The lock {cluster.lock_path.name} has no entry for {node.name} ({node.sku.name} on {node.os}).",
             hint=_again(cluster),
         )
     return group
@@ -87,7 +87,11 @@ def lock_problems(cluster: Cluster, role: str) -> Iterator[Trouble]:
     if not nodes:
         return
     if cluster.gpu_stack is None:
-        yield "", f"The role {role} installs locked versions, but the file has no section gpu_stack.", None
+        yield (
+            "",
+            f"The role {role} installs locked versions, but the cluster file has no section gpu_stack.",
+            None,
+        )
         return
     try:
         lock = read_lock(cluster)
@@ -100,7 +104,7 @@ def lock_problems(cluster: Cluster, role: str) -> Iterator[Trouble]:
     elif (lock.gpu_stack, lock.index) != requested_stack(cluster):
         yield (
             "",
-            f"The lock {name} was solved for a different gpu_stack than the file has now.",
+            f"The lock {name} was solved for a different gpu_stack section.",
             _again(cluster),
         )
     else:
@@ -113,7 +117,7 @@ def _gaps(cluster: Cluster, lock: Lock, nodes: list[Node]) -> Iterator[Trouble]:
         if lock.group_of(node) is None:
             yield (
                 "",
-                f"The lock {cluster.lock_path.name} has nothing for {sku} on {os}, e.g. {node.name}.",
+                f"The lock {cluster.lock_path.name} has no entry for {sku} on {os}, e.g. {node.name}.",
                 _again(cluster),
             )
 
@@ -138,8 +142,8 @@ def loose_versions(cluster: Cluster, role: str) -> Iterator[Trouble]:
         first = f"{loose[0]} {group.packages[loose[0]]}{more}"
         yield (
             "",
-            f"The lock has no revision of {first} for {sku} on {os}: two nodes may get different ones.",
-            f"name {indexes} in `gpu_stack.package_index`, then {_again(cluster)}",
+            f"The lock has no revision of {first} for {sku} on {os}: two nodes could get different ones.",
+            f"add {indexes} to `gpu_stack.package_index`, then {_again(cluster)}",
         )
 
 

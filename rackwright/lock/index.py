@@ -111,7 +111,7 @@ def _primary_of(text: str, place: str) -> str:
     except ElementTree.ParseError:
         found = None
     if found is None or not found.get("href"):
-        raise RackwrightError(f"The package index {place} is a repomd.xml that names no primary.xml.")
+        raise RackwrightError(f"The package index {place} is a repomd.xml without a primary.xml.")
     root, _, folder = place.rpartition("/")[0].rpartition("/")
     if folder != "repodata":
         raise RackwrightError(f"{place} is not in a folder `repodata`, so its repository cannot be found.")
@@ -127,8 +127,8 @@ def _fetch(place: str) -> bytes:
         return Path(place).read_bytes()
     except (OSError, urllib.error.URLError, ValueError) as error:
         raise RackwrightError(
-            f"The package index {place} cannot be read: {_reason(error)}.",
-            hint="without `gpu_stack.package_index` the lock works from the shipped tables",
+            f"Cannot read the package index {place}: {_reason(error)}.",
+            hint="remove `gpu_stack.package_index` to use the shipped tables",
         ) from None
 
 
@@ -146,5 +146,5 @@ def _unpack(raw: bytes, place: str) -> str:
         return raw.decode("utf-8")
     except (OSError, EOFError, lzma.LZMAError, UnicodeDecodeError):
         raise RackwrightError(
-            f"The package index {place} is not a `Packages` or `primary.xml` file, plain, .gz or .xz."
+            f"The package index {place} is not a `Packages` or `primary.xml` file (plain, .gz or .xz)."
         ) from None

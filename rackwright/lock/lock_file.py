@@ -1,4 +1,4 @@
-"""The lock file beside the cluster file: written sorted and stable, read by the roles."""
+"""The lock file next to the cluster file: sorted and stable, read by the roles."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _read(path: Path, stamp: int, file: str) -> Lock:
     """Read once for all nodes and roles of a run; `stamp` distinguishes versions of the file."""
     again = f"run: rackwright lock {file}"
     if not stamp:
-        raise RackwrightError(f"There is no lock file {path}.", hint=again)
+        raise RackwrightError(f"The lock file {path} does not exist.", hint=again)
     try:
         return Lock.model_validate(read_document(path).data)
     except (DocumentError, ValidationError):

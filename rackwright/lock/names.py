@@ -72,7 +72,7 @@ def _rows(
     source = "distribution" if offer is not None and offer.source == "distribution" else "nvidia"
     if component == "kernel":
         source = "distribution"
-    if component == "ofed":  # DOCA comes from its own repository, whatever the driver comes from
+    if component == "ofed":  # DOCA comes from its own repository, independent of the driver's source
         source = "nvidia"
     for row in request.tables.packages.rows:
         if (

@@ -1,4 +1,4 @@
-"""Notes of a lock: what its reader has to know, and none of which refuses it."""
+"""Notes of a lock: information for its reader that does not prevent it."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def notes(request: StackRequest, choice: Choice, packages: dict[str, str]) -> It
     yield from _kernel(request, choice)
     yield from _left_out(request, choice, offer)
     if request.wanted.source == "mirror" and not request.index_has_stack:
-        yield "The mirror's index was not read; it is assumed to have what NVIDIA's repositories have."
+        yield "The mirror's index was not read; the mirror is assumed to match NVIDIA's repositories."
     if any("*" in version for version in packages.values()):
         yield (
-            "Some versions end in `*`: their revisions are not known, and two nodes may get different ones; "
+            "Some versions end in `*`: their revisions are unknown, so two nodes could get different ones; "
             "`needs_index` lists the indexes that have them."
         )
 
@@ -81,7 +81,7 @@ def _left_out(request: StackRequest, choice: Choice, offer: Offer) -> Iterator[s
             yield f"No {what}: {offer.name} for {request.os} has none."
         else:
             yield (
-                f"No {what}: our table of {offer.read} for {offer.name} on {request.os} lists none that fits; "
+                f"No {what}: the shipped table of {offer.read} for {offer.name} on {request.os} lists none that fits; "
                 "an index in `gpu_stack.package_index` may have one."
             )
 
@@ -90,28 +90,26 @@ def _kernel(request: StackRequest, choice: Choice) -> Iterator[str]:
     kernel, archive = choice.kernel, request.archive
     if kernel is None:
         cpu = request.sku.cpu_architecture
-        example = (
-            f"`{archive.kernels[-1].release}`" if archive else "what `uname -r` prints on a node that works"
-        )
+        example = f"`{archive.kernels[-1].release}`" if archive else "the `uname -r` of a working node"
         yield (
-            f"The kernel is not locked: our tables have no default for {request.os} on {cpu}. Set `gpu_stack.kernel`, "
-            f"e.g. to {example}, or name the index of the OS's own archive in `gpu_stack.package_index`."
+            f"The kernel is not locked: the shipped tables have no default for {request.os} on {cpu}. Set `gpu_stack.kernel`, "
+            f"e.g. to {example}, or add the index of the OS archive to `gpu_stack.package_index`."
         )
         return
     indexed = request.indexed_kernels
     if not indexed and archive is not None and not archive.whole and request.wanted.kernel is None:
         yield (
-            f"The kernel {kernel.release} is the newest in our table of {archive.read}; the archive may have a newer "
-            "one. `gpu_stack.kernel` names another."
+            f"The kernel {kernel.release} is the newest in the shipped table of {archive.read}; the archive may have a newer "
+            "one. Set `gpu_stack.kernel` to use another."
         )
     latest = max(usual_kernels(request), key=lambda other: debian_key(other.version), default=kernel)
     pair = pair_of(request, choice.driver, choice.modules, kernel)
     if pair is None:
-        yield f"It is not known whether the driver builds against the headers of {kernel.release}."
+        yield f"It is unknown whether the driver builds against the headers of {kernel.release}."
     elif kernel != latest:
         yield (
-            f"The kernel is {kernel.release} ({kernel.version}) and not the newest, "
-            f"{latest.release} ({latest.version}): the driver is known to build against the first only."
+            f"The kernel is {kernel.release} ({kernel.version}) instead of the newest, "
+            f"{latest.release} ({latest.version}): the driver is known to build only against the former."
         )
 
 

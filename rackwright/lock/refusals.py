@@ -1,4 +1,4 @@
-"""Why a request cannot be met: every rule checks the whole choice, and all reasons are reported at once."""
+"""Why a request cannot be met: every rule checks the complete choice, and all reasons are reported at once."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _known(request: StackRequest, choice: Choice) -> Iterator[Refusal]:
     name = request.sku.name
     if request.rule is None:
         yield Refusal(
-            f"The SKU {name} does not declare its GPUs' architecture, so neither modules nor driver can be chosen.",
+            f"The SKU {name} does not declare its GPU architecture, which determines modules and driver.",
             f"add `architecture` below `skus.{name}.gpus`",
         )
     if request.gpus.nvswitch is None:
@@ -50,7 +50,7 @@ def _known(request: StackRequest, choice: Choice) -> Iterator[Refusal]:
         what = {"distribution": "own archive", "nvidia": "NVIDIA repository", "mirror": "mirror"}
         other = "set `gpu_stack.source: nvidia`" if request.wanted.source == "distribution" else INDEX_HINT
         yield Refusal(
-            f"Our table of {request.tables.dates()['offers']} does not list {request.os}'s "
+            f"The shipped table of {request.tables.dates()['offers']} does not list {request.os}'s "
             f"{what[request.wanted.source]}.",
             other,
         )
@@ -63,13 +63,13 @@ def _modules(request: StackRequest, choice: Choice) -> Iterator[Refusal]:
     grace = request.sku.cpu_architecture == "aarch64"
     if choice.modules == "proprietary" and (grace or "proprietary" not in rule.modules):
         yield Refusal(
-            f"{request.product} needs open kernel modules: Blackwell and Grace have no others.",
+            f"{request.product} needs open kernel modules: Blackwell and Grace support no others.",
             "set `modules: auto`",
         )
     if choice.modules == "open" and "open" not in rule.modules:
         yield Refusal(
-            f"{request.product} needs proprietary kernel modules: open ones begin with Turing, "
-            f"and its GPUs are {rule.architecture.capitalize()}.",
+            f"{request.product} needs proprietary kernel modules: open ones support Turing and later, "
+            f"but its GPUs are {rule.architecture.capitalize()}.",
             "set `modules: auto`",
         )
 
@@ -85,7 +85,7 @@ def _minimum_driver(request: StackRequest, choice: Choice) -> Iterator[Refusal]:
             hint = "set `gpu_stack.source: nvidia`" if offer.source == "distribution" else None
             yield Refusal(f"{need}; {offer.name} ends at {last}.", hint)
         else:
-            place = f"our table of {offer.read} for {offer.name} on {request.os}"
+            place = f"the shipped table of {offer.read} for {offer.name} on {request.os}"
             yield Refusal(f"{need}; {place} ends at {last}.", INDEX_HINT)
     elif choice.driver is not None and not at_least(choice.driver.version, minimum):
         fitting = [driver.version for driver in offer.drivers if at_least(driver.version, minimum)]
@@ -102,8 +102,8 @@ def _last_branch(request: StackRequest, choice: Choice) -> Iterator[Refusal]:
         return
     if int(choice.driver.branch) > int(rule.last_branch):
         yield Refusal(
-            f"{request.product} is supported up to branch {rule.last_branch}, and {choice.driver.version} "
-            f"is later: {rule.architecture.capitalize()} was dropped.",
+            f"{request.product} is supported up to branch {rule.last_branch}, but {choice.driver.version} "
+            f"is later: it dropped {rule.architecture.capitalize()}.",
             f'set `driver: {{branch: "{rule.last_branch}"}}`',
         )
 
@@ -119,7 +119,7 @@ def _driver(request: StackRequest, choice: Choice) -> Iterator[Refusal]:
     elif choice.modules not in choice.driver.modules:
         yield Refusal(
             f"{offer.name} has driver {choice.driver.version} without {choice.modules} modules.",
-            f"set `modules: {choice.driver.modules[0]}`, or take another version",
+            f"set `modules: {choice.driver.modules[0]}`, or choose another version",
         )
 
 
@@ -130,13 +130,14 @@ def _kernel(request: StackRequest, choice: Choice) -> Iterator[Refusal]:
     if request.os.family.kernel_release(wanted, request.sku.cpu_architecture) is None:
         example = archive.kernels[0].release if archive else "6.8.0-139-generic"
         yield Refusal(
-            f"{wanted} is not a kernel release of {request.os}.", f"as uname -r prints it, e.g. `{example}`"
+            f"{wanted} is not a kernel release of {request.os}.",
+            f"use the output of `uname -r`, e.g. `{example}`",
         )
     elif archive is not None:
         yield Refusal(
             f"{request.os}'s archive as read on {archive.read} has no kernel {wanted}; it has "
             f"{listed([kernel.release for kernel in archive.kernels])}.",
-            "for a newer one name the archive's index in `gpu_stack.package_index`",
+            "for a newer one, add the archive's index to `gpu_stack.package_index`",
         )
 
 
@@ -162,7 +163,7 @@ def _other_way(request: StackRequest, choice: Choice) -> str | None:
             pair = pair_of(request, driver, modules, choice.kernel)
             if modules in rule.modules and (pair is None or pair.builds):
                 combination = f'`driver: {{version: "{driver.version}"}}` and `modules: {modules}`'
-                return f"try {combination}, which is not known to fail there; or take `source: nvidia`"
+                return f"try {combination}, which is not known to fail there; or use `source: nvidia`"
     return None
 
 
@@ -174,7 +175,7 @@ def _cuda(request: StackRequest, choice: Choice) -> Iterator[Refusal]:
     if rule and rule.last_cuda_major and numbers(release)[0] > rule.last_cuda_major:
         yield Refusal(
             f"CUDA {release} no longer compiles for {Architecture(rule.architecture).capitalize()}: "
-            f"{request.product} stays on CUDA {rule.last_cuda_major}.",
+            f"{request.product} supports CUDA {rule.last_cuda_major} at most.",
             f'set `cuda: "{rule.last_cuda_major}.9"`',
         )
     floor = cuda_floor(request, release)
@@ -182,7 +183,7 @@ def _cuda(request: StackRequest, choice: Choice) -> Iterator[Refusal]:
     if floor is None or release not in known:
         read = request.tables.dates()["cuda"]
         yield Refusal(
-            f"CUDA {release} is not in our table of releases of {read}, whose last is {newest(sorted(known))}."
+            f"CUDA {release} is not in the shipped table of {read}, whose last release is {newest(sorted(known))}."
         )
     elif driver is not None and not at_least(driver.version, floor):
         yield Refusal(
@@ -199,6 +200,6 @@ def _first_cuda(request: StackRequest, choice: Choice) -> Iterator[Refusal]:
     gpus = request.gpus
     kind = f"compute capability {gpus.compute_capability}" if request.capability else f"{gpus.architecture}"
     yield Refusal(
-        f"{request.product} ({kind}) needs CUDA >= {minimum}: {choice.cuda} does not compile for it.",
+        f"{request.product} ({kind}) needs CUDA >= {minimum}: {choice.cuda} cannot compile for it.",
         f'set `cuda: "{minimum}"` or a later release',
     )

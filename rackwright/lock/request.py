@@ -1,4 +1,4 @@
-"""The GPU stack requested for one kind of node, with what its package source offers, and what is chosen."""
+"""The GPU stack requested for one kind of node, what its package source offers, and what is chosen."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ class Choice:
     doca: str | None
     imex: bool
     driver_major: int | None
-    """The CUDA major of what the driver brings, whatever the toolkit is."""
+    """The CUDA major version that the driver supports, independent of the toolkit."""
 
     @property
     def cuda_major(self) -> int | None:

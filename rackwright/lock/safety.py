@@ -1,4 +1,4 @@
-"""Rules about security: minimum versions, and modules that Secure Boot rejects."""
+"""Security rules: minimum versions, and modules that Secure Boot rejects."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _safer_driver(request: StackRequest, choice: Choice) -> str | None:
         minimum = minimum_of(request, "nvidia-driver", driver.branch)
         fitting = [kind for kind in driver.modules if kind in rule.modules]
         if minimum is not None and at_least(driver.version, minimum) and fitting:
-            return f'`driver: {{version: "{driver.version}"}}` with `modules: {fitting[0]}` is not below it'
+            return f'`driver: {{version: "{driver.version}"}}` with `modules: {fitting[0]}` meets it'
     return None
 
 
@@ -65,14 +65,14 @@ def _secure_boot(request: StackRequest, choice: Choice) -> Iterator[Refusal]:
     hint = "enrol the site's module-signing key and set `mok_enrolled: true`"
     if choice.driver is not None:
         yield Refusal(
-            "The driver's modules are built by DKMS on the node; with Secure Boot they load only where "
+            "DKMS builds the driver's modules on the node; with Secure Boot they load only if "
             "the site's signing key (MOK) is enrolled.",
             hint,
         )
     dkms_from = request.tables.offers.doca_dkms_from
     if choice.doca is not None and at_least(choice.doca, dkms_from):
         yield Refusal(
-            f"From DOCA {dkms_from} on the OFED modules are built by DKMS and not signed; with Secure Boot "
-            f"those of {choice.doca} load only where the site's signing key (MOK) is enrolled.",
+            f"From DOCA {dkms_from} on, DKMS builds the OFED modules, unsigned; with Secure Boot "
+            f"those of {choice.doca} load only if the site's signing key (MOK) is enrolled.",
             hint,
         )

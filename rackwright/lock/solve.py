@@ -1,4 +1,4 @@
-"""Solves the whole cluster: each kind of node with GPUs to exact versions, or to the reasons why not."""
+"""Solves the whole cluster: each kind of GPU node to exact versions, or to the reasons why that is impossible."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def solve(cluster: Cluster, tables: Tables, index: Index) -> Solution:
     """The lock of a cluster. Raises RackwrightError if the file has no section gpu_stack."""
     if cluster.gpu_stack is None:
         raise RackwrightError(
-            f"{cluster.path.name} has no section gpu_stack, so there is nothing to lock.",
+            f"{cluster.path.name} has no section gpu_stack to lock.",
             hint='e.g. `gpu_stack: {source: nvidia, driver: {branch: "580"}}`',
         )
     groups: list[GroupLock] = []

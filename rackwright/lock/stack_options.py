@@ -41,7 +41,7 @@ class StackOptions(RoleOptions):
         return found or list(self._missing(cluster))
 
     def warnings(self, cluster: Cluster) -> Iterable[Trouble]:
-        """Versions without a revision, which the lock says that it has not."""
+        """Versions without a revision, which the lock reports as missing."""
         return loose_versions(cluster, self.role)
 
     def _missing(self, cluster: Cluster) -> Iterator[Trouble]:
@@ -57,6 +57,6 @@ class StackOptions(RoleOptions):
             if group is not None and not group.components.get(self.parts[0]):
                 yield (
                     "",
-                    f"The lock leaves {self.parts[0]} out for {kind[0]} on {kind[1]}.",
+                    f"The lock omits {self.parts[0]} for {kind[0]} on {kind[1]}.",
                     f"remove {self.role} from these nodes, or add it to gpu_stack and lock again",
                 )

@@ -1,4 +1,4 @@
-"""A refusal, and lists and sources as its sentences print them."""
+"""A refusal, and how its sentences print lists and sources."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from rackwright.catalog.offers import Offer
 from rackwright.osfamily.known import OsRelease
 
-INDEX_HINT = "name the repository's indexes in `gpu_stack.package_index`: they have what our table lacks"
+INDEX_HINT = (
+    "add the repository's indexes to `gpu_stack.package_index`: they list what the shipped table lacks"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,7 @@ def lacks(offer: Offer, os: OsRelease, what: str, has: Sequence[str]) -> Refusal
     lists = f"lists {listed(has)}" if has else "lists none"
     where = f"{offer.name[0].lower()}{offer.name[1:]}" if offer.name.startswith("The ") else offer.name
     return Refusal(
-        f"{what[0].upper()}{what[1:]} is not in our table of {offer.read} for {where} on {os}, which {lists}.",
+        f"{what[0].upper()}{what[1:]} is not in the shipped table of {offer.read} for {where} on {os}, which {lists}.",
         INDEX_HINT,
     )
 
@@ -44,5 +46,5 @@ def unlisted(offer: Offer, os: OsRelease, what: str, known: bool | None) -> Refu
     if known is False:
         return Refusal(f"{what}; {offer.name} for {os} does not have it.")
     return Refusal(
-        f"{what}, which our table of {offer.read} for {offer.name} on {os} does not list.", INDEX_HINT
+        f"{what}, which the shipped table of {offer.read} for {offer.name} on {os} does not list.", INDEX_HINT
     )

@@ -1,5 +1,5 @@
-"""The lines of all nodes, read from where the cluster file keeps them: a central journal, Loki, Elasticsearch or OpenSearch.
+"""Log lines of all nodes, read from the declared store: a central journal, Loki, Elasticsearch or OpenSearch.
 
-What asks runs on the control node (`ask`). A reader for each kind of store runs on its server, over ssh; the readers and
-`keeper`, which the central journal's server runs on a timer, load the standard library alone (Python 3.9).
+`ask` runs on the control node. A reader for each kind of store runs on its server, over ssh; the readers and
+`keeper`, which the central journal's server runs on a timer, use only the standard library (Python 3.9).
 """

@@ -1,4 +1,4 @@
-"""What a reader answers: lines, how new those of each node are, and what could not be read. Standard library, Python 3.9."""
+"""A reader's answer: lines, the age of each node's newest line, and what could not be read. Standard library, Python 3.9."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ PROBLEMS_MAX = 20
 PROBLEM_CHARACTERS = 300
 
 
-class Unreadable(Exception):  # noqa: N818 - as it is said
-    """The store cannot be read; the text says why."""
+class Unreadable(Exception):  # noqa: N818 - a state, not an error class
+    """The store cannot be read; the text is the reason."""
 
 
 class Reading:
-    """One question to a store, which adds what it finds."""
+    """One query of a store, which adds what it finds."""
 
     def __init__(self, wanted: Wanted, deadline: float) -> None:
         self.wanted = wanted
@@ -30,28 +30,28 @@ class Reading:
 
     @property
     def late(self) -> bool:
-        """Whether its time is over."""
+        """Whether its time is used up."""
         return time.monotonic() > self.deadline
 
     def problem(self, text: str) -> None:
-        """Something could not be read: what is missing is then unknown."""
+        """Record that something could not be read, so missing lines are unknown."""
         if len(self.problems) < PROBLEMS_MAX:
             self.problems[text.strip()[:PROBLEM_CHARACTERS]] = None
 
 
 Read = Callable[["dict[str, Any]", Reading], None]
-"""(settings of the store, reading): adds the lines, newest first as far as that is possible."""
+"""(settings of the store, reading): adds lines, newest first if possible."""
 Last = Callable[["dict[str, Any]", "list[str]"], "dict[str, float | None]"]
-"""(settings, nodes) -> when the newest line of each was written; None: it has none."""
+"""(settings, nodes) -> time of each node's newest line; None: no line."""
 
 
 def answer(request: dict[str, Any], read: Read, last: Last) -> dict[str, Any]:
-    """The answer to a request; Unreadable where the store says nothing at all."""
+    """The answer to a request; Unreadable if the store does not answer at all."""
     reading = Reading(Wanted(request), time.monotonic() + float(request["seconds"]))
     settings = request["store"]
     read(settings, reading)
     if reading.late:
-        reading.problem(f"not all was read within {request['seconds']} s: ask for fewer nodes or hours")
+        reading.problem(f"not everything was read within {request['seconds']} s: query fewer nodes or hours")
     return {
         "version": 1,
         "now": time.time(),
@@ -63,7 +63,7 @@ def answer(request: dict[str, Any], read: Read, last: Last) -> dict[str, Any]:
 
 
 def main(read: Read, last: Last) -> None:
-    """Answer the request on standard input, on standard output."""
+    """Answer the request from stdin on stdout."""
     os.umask(0o077)
     try:
         found = answer(json.load(sys.stdin), read, last)

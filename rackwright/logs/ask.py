@@ -1,4 +1,4 @@
-"""Asks the store that a cluster declares, with a reader that runs on its server for as long as that takes."""
+"""Queries the declared log store, with a reader that runs on its server for the duration of the query."""
 
 from __future__ import annotations
 
@@ -25,56 +25,56 @@ READERS = {
     "loki": "rackwright.logs.read_loki",
     "search": "rackwright.logs.read_search",
 }
-"""Program by kind of store."""
+"""Reader program by kind of store."""
 SECONDS = 60
 LATE_SECONDS = 1200
-"""A node's newest line may be so old: a timer of the role logs writes one each five minutes."""
+"""Maximum age of a healthy node's newest line: a timer of the role logs writes one every five minutes."""
 JOB_BEFORE_SECONDS = 60
 JOB_AFTER_SECONDS = 120
-"""The epilog, and what the kernel says late, are of the job too."""
+"""The epilog and late kernel messages belong to the job too."""
 CLOCKS_DIFFER_SECONDS = 60
 
 
 @dataclass(frozen=True)
-class Question:
-    """What is wanted. Times are seconds since the epoch."""
+class LogQuery:
+    """A query. Times are seconds since the epoch."""
 
     since: float | None = None
-    """None: a day, or the time of the job."""
+    """None: one day, or the time of the job."""
     until: float | None = None
     """None: now."""
     nodes: str | None = None
-    """A NodeSet; None: all, or those of the job."""
+    """A NodeSet; None: all nodes, or those of the job."""
     job: str | None = None
     unit: str | None = None
     grep: str | None = None
-    """Text in a message, in lower or upper case."""
+    """Text in a message, case-insensitive."""
     priority: int | None = None
-    """The least important that is wanted, as syslog numbers them: 3 is `err`."""
+    """Lowest severity to return, as a syslog number: 3 is `err`."""
     audit: bool = False
     lines: int = 1000
-    """The newest so many."""
+    """Maximum number of lines; the newest are kept."""
 
 
 def store_of(cluster: Cluster) -> LogStore:
-    """Where a cluster keeps its lines; RackwrightError where it does not."""
+    """The cluster's log store; RackwrightError if there is none."""
     for node in cluster.nodes:
         role = node.offers(KeepsLogs)
         if role is not None:
             return role.log_store(cluster)
     raise RackwrightError(
-        f"{cluster.path} declares no central place for logs.",
-        hint="add the role `logs: {}`, which brings the journals of all nodes to the primary head",
+        f"{cluster.path} declares no central log store.",
+        hint="add the role `logs: {}`, which collects the journals of all nodes on the primary head",
     )
 
 
 def read_logs(
-    cluster: Cluster, question: Question, shell: RootShell, trace: JobTrace | None = None
+    cluster: Cluster, question: LogQuery, shell: RootShell, trace: JobTrace | None = None
 ) -> LogsReport:
-    """The newest lines that are wanted, oldest first. `trace`: the job's, where it is known already.
+    """The newest matching lines, oldest first. `trace`: the job's, if already known.
 
-    RackwrightError where the question cannot be asked: nothing is declared, a node or a job is not known, the server
-    cannot be reached. What is missing of an answer is in `unknown`.
+    RackwrightError if the query is impossible: no store is declared, a node or job is unknown, or the server
+    is unreachable. What is missing from an answer is listed in `unknown`.
     """
     store = store_of(cluster)
     if trace is None and question.job is not None:
@@ -115,33 +115,33 @@ def _declared(lines: Sequence[Line], nodes: Sequence[Node]) -> list[Line]:
 
 
 def trace_of(cluster: Cluster, job: str, shell: RootShell) -> JobTrace:
-    """Where a job leaves lines; RackwrightError where the workload manager does not say."""
+    """Where a job logs; RackwrightError if the workload manager does not know it."""
     manager = manager_of(cluster, shell)
     if manager is None:
         raise RackwrightError(
-            f"{cluster.path} declares no workload manager that could know job {printable(job, 60)}.",
-            hint="leave out --job, and name nodes and times",
+            f"{cluster.path} declares no workload manager to look up job {printable(job, 60)}.",
+            hint="use --nodes and --since instead of --job",
         )
     return manager.trace(job)
 
 
 def _nodes(cluster: Cluster, nodeset: str | None, trace: JobTrace | None) -> tuple[Node, ...]:
-    """Those of a job are its own, and the servers that write about it."""
+    """A job's nodes, and the servers that log about it."""
     nodes = pick(cluster, nodeset)
     if trace is not None:
         about = {*trace.nodes, *trace.servers}
         nodes = tuple(node for node in nodes if node.name in about)
     if not nodes:
         raise RackwrightError(
-            "No node was named."
+            "The node selection is empty."
             if trace is None
-            else f"Job {trace.id} has nothing to do with {printable(str(nodeset), 100)}.",
+            else f"Job {trace.id} did not run on {printable(str(nodeset), 100)}.",
             hint=f"its nodes are {fold(cluster.by_name if trace is None else (*trace.nodes, *trace.servers))}",
         )
     return nodes
 
 
-def _times(question: Question, trace: JobTrace | None, now: float) -> tuple[float, float]:
+def _times(question: LogQuery, trace: JobTrace | None, now: float) -> tuple[float, float]:
     since, until = question.since, question.until
     if trace is not None:
         since = trace.submitted - JOB_BEFORE_SECONDS if since is None else since
@@ -149,7 +149,7 @@ def _times(question: Question, trace: JobTrace | None, now: float) -> tuple[floa
     since = now - 86400 if since is None else since
     until = now + CLOCKS_DIFFER_SECONDS if until is None else until
     if since > until:
-        raise RackwrightError("The time since which lines are wanted is later than the time until which.")
+        raise RackwrightError("--since is later than --until.")
     return since, until
 
 
@@ -170,41 +170,39 @@ def _job(trace: JobTrace, now: float) -> dict[str, Any]:
 
 
 def _ask(store: LogStore, request: dict[str, Any], shell: RootShell) -> Any:  # noqa: ANN401
-    """The validated answer of the reader; WorkloadError never, RackwrightError where there is none."""
+    """The reader's validated answer; RackwrightError if there is none."""
     command, program = python_command(READERS[store.kind])
     stdin = program + json.dumps(request).encode()
     try:
-        said = shell.run(
+        answer = shell.run(
             store.server, f"timeout -k 1 {SECONDS + 20} {command}", stdin=stdin, timeout=SECONDS + 30
         )
     except ConnectionFailed as error:
         raise ConnectionFailed(
-            f"The lines of all nodes are kept on {store.server}, which cannot be reached: {error.message}",
+            f"The log store on {store.server} is unreachable: {error.message}",
             hint=error.hint,
         ) from error
-    if said.exit_status != 0:
+    if answer.exit_status != 0:
         raise RackwrightError(
-            f"{store.server}: the reader of its logs exited {said.exit_status}: {last_line('', said.stderr)}",
-            hint="rackwright verify --role logs says more",
+            f"{store.server}: the reader of its logs exited {answer.exit_status}: {last_line('', answer.stderr)}",
+            hint="for details: rackwright verify --role logs",
         )
     try:
-        found = read_json(said.stdout)
+        found = read_json(answer.stdout)
         if isinstance(found, dict) and isinstance(found.get("unreadable"), str):
             raise RackwrightError(
                 f"{store.server}: {printable(found['unreadable'], 300)}",
-                hint="rackwright verify --role logs says more",
+                hint="for details: rackwright verify --role logs",
             )
         return validated(ANSWER, found)
     except Refused as error:
-        raise RackwrightError(
-            f"{store.server}: the answer of the reader of its logs is not used: {error}"
-        ) from error
+        raise RackwrightError(f"{store.server}: the log reader's answer is invalid: {error}") from error
 
 
 def _late(
     newest: dict[str, float | None], nodes: Sequence[Node], now: float, until: float, place: str
 ) -> list[str]:
-    """Nodes that have sent nothing, or not lately: that there is no line of theirs then says nothing."""
+    """Nodes that have sent nothing, or nothing recently: missing lines then prove nothing."""
     silent = [node.name for node in nodes if newest.get(node.name) is None]
     found = [f"{place} has no line of {fold(silent)}"] if silent else []
     for node in nodes:

@@ -1,4 +1,4 @@
-"""How much users may write into the audit trail: each of them may log to its facilities, as much as journald takes.
+"""Limits how much users can write into the audit trail: they may log to its facilities, as fast as journald allows.
 
 Standard library, Python 3.9.
 """
@@ -10,18 +10,18 @@ from collections import Counter
 from rackwright.logs.entries import Entry
 
 WINDOW_SECONDS = 300
-"""By the node's clock, so that a backlog after an outage does not count as a flood."""
+"""Interval, by the node's clock, so that a backlog after an outage does not count as a flood."""
 USER_BYTES = 2**20
-"""In that time: sudo writes some 1200 bytes each time it runs."""
+"""Bytes per user and interval: sudo writes about 1200 bytes per run."""
 NODE_BYTES = 4 * 2**20
-"""Of all users together: one with a user namespace may write with many user ids."""
+"""Bytes of all users together: one with a user namespace may write with many user ids."""
 
 
 class Bounds:
-    """Those of one node, in one pass of the keeper. What root or the kernel wrote is never left out."""
+    """Limits for one node and one pass of the keeper. Entries of root or the kernel are never dropped."""
 
     def __init__(self, closed: bool) -> None:
-        """`closed`: nothing of users is taken, since the disk is short."""
+        """`closed`: accept nothing from users, because disk space is short."""
         self.left_out: Counter[int | None] = Counter()
         """By user id."""
         self._closed = closed
@@ -30,7 +30,7 @@ class Bounds:
         self._together = 0
 
     def takes(self, entry: Entry, size: int) -> bool:
-        """Whether an entry of this size, in bytes, still fits."""
+        """Whether an entry of this size, in bytes, is within the limits."""
         if entry["trusted"]:
             return True
         window, user = entry["at"] // WINDOW_SECONDS, entry["uid"]
@@ -47,14 +47,14 @@ class Bounds:
         return True
 
     def summary(self, node: str, now: float) -> Entry | None:
-        """What the trail has in place of what was left out."""
+        """Summary entry for what was dropped."""
         if not self.left_out:
             return None
         users = ", ".join(f"uid {user}: {count}" for user, count in self.left_out.most_common(5))
         return {
             "node": node,
             "at": now,
-            "message": f"entries of users were left out of the audit trail: {sum(self.left_out.values())} ({users})",
+            "message": f"entries of users were dropped from the audit trail: {sum(self.left_out.values())} ({users})",
             "name": "rackwright-logs-keeper",
             "priority": 4,
             "facility": 10,

@@ -1,4 +1,4 @@
-"""Entries about logins, sudo and runs of rackwright, on their way from the central journal to the audit trail.
+"""Copies entries about logins, sudo and rackwright runs from the central journal to the audit trail.
 
 Standard library, Python 3.9.
 """
@@ -15,26 +15,26 @@ from rackwright.logs.entries import AUDIT_FACILITIES, of_journal
 from rackwright.logs.journal_files import Journalctl, JournalFile
 
 BATCH_BYTES = 4 * 2**20
-"""In memory at once."""
+"""Most lines in memory at once."""
 RECENT = 10_000
-"""Cursors in memory at once. A file that is read again has its newest entries among these; readers count once what the
-trail has twice."""
+"""Most cursors in memory at once. A re-read file has its newest entries among these; readers ignore
+duplicates in the trail."""
 _MATCHES = " + ".join(f"SYSLOG_FACILITY={facility}" for facility in AUDIT_FACILITIES).split(" ")
 
 
 class AuditCopy:
-    """Those of one node, in one pass of the keeper."""
+    """Entries of one node, in one pass of the keeper."""
 
     def __init__(
         self, node: str, after: object, bounds: Bounds, keep: Callable[[list[bytes], object], None]
     ) -> None:
-        """`after`: cursor of the entry that was copied last; `keep`: takes lines, and the cursor of the last of them."""
+        """`after`: cursor of the entry that was copied last; `keep`: receives lines, and the last one's cursor."""
         self._node, self._after, self._bounds, self._keep = node, after, bounds, keep
         self._recent: OrderedDict[object, None] = OrderedDict.fromkeys([after])
 
     def read(self, files: list[JournalFile]) -> list[str]:
-        """Entries from that one on which were not copied yet; what could not be read."""
-        # systemd 252's --after-cursor leaves out the first entry where that of the cursor is gone
+        """Copy entries from that one on; returns what could not be read."""
+        # systemd 252's --after-cursor skips the first entry if the cursor's entry is gone
         options = [f"--cursor={self._after}"] if isinstance(self._after, str) else []
         journal = Journalctl(files, options, _MATCHES)
         lines: list[bytes] = []

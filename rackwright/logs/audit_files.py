@@ -1,6 +1,6 @@
-"""The audit trail on the central journal's server: a file for each day on which entries arrived, one JSON object a line.
+"""The audit trail on the central journal's server: a file per day of arrival, one JSON object per line.
 
-Plain text that only root may read: `grep` and every backup understand it. Closed days are compressed. Standard
+Plain text that only root can read, for `grep` and every backup. Past days are compressed. Standard
 library, Python 3.9.
 """
 
@@ -29,17 +29,17 @@ def day_of(at: float) -> str:
 
 
 def days(folder: str) -> list[tuple[str, str]]:
-    """(day, path), oldest first; OSError where the folder cannot be read."""
+    """(day, path), oldest first; OSError if the folder is unreadable."""
     matches = [(match.group(1), name) for name in os.listdir(folder) if (match := _NAME.fullmatch(name))]
     return [(day, os.path.join(folder, name)) for day, name in sorted(matches)]
 
 
 def audit_entries(folder: str, since: float, problem: Callable[[str], None]) -> Iterator[Entry]:
-    """Entries that arrived on the day of `since` or later, newest day first; what cannot be read is a problem."""
+    """Entries that arrived on the day of `since` or later, newest day first; unreadable files become problems."""
     try:
         found = days(folder)
     except OSError as error:
-        problem(f"{folder} cannot be read: {error.strerror}")
+        problem(f"cannot read {folder}: {error.strerror}")
         return
     for day, path in reversed(found):
         if day >= day_of(since):
@@ -55,13 +55,13 @@ def _entries(path: str, problem: Callable[[str], None]) -> Iterator[Entry]:
                 if entry is not None:
                     yield entry
     except (OSError, EOFError, zlib.error) as error:
-        problem(f"{path} cannot be read whole: {error}")
+        problem(f"cannot read all of {path}: {error}")
 
 
 def _entry(line: bytes) -> Entry | None:
-    """None for a line that was cut off by a crash: what it was to hold was written again after it.
+    """Parses a line; None if a crash cut it off: its content was written again after it.
 
-    Earlier releases wrote names of any length, and another rule's `trusted`.
+    Earlier releases wrote names of any length, and used another rule for `trusted`.
     """
     try:
         found = json.loads(line)
@@ -81,7 +81,7 @@ def line_of(entry: Entry) -> bytes:
 
 
 def append(folder: str, now: float, lines: Sequence[bytes]) -> None:
-    """Add lines to today's file, on the disk when this returns."""
+    """Append lines to today's file, on disk when this returns."""
     path = os.path.join(folder, day_of(now) + ".jsonl")
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
     with os.fdopen(os.open(path, flags, 0o600), "ab", buffering=0) as file:
@@ -94,10 +94,10 @@ def append(folder: str, now: float, lines: Sequence[bytes]) -> None:
 
 
 def compress_closed(folder: str, now: float) -> None:
-    """Files of earlier days; the plain one goes once the other is whole on the disk.
+    """Compress files of earlier days; the plain one is removed once the other is complete on disk.
 
-    A day may have been compressed before: the server's clock was wrong, or it crashed in between. Readers count once what
-    is in it twice.
+    A day may already be compressed: the server's clock was wrong, or it crashed in between. Readers ignore
+    duplicates.
     """
     for day, path in days(folder):
         if path.endswith(".gz") or day >= day_of(now):
@@ -115,13 +115,13 @@ def compress_closed(folder: str, now: float) -> None:
 
 
 def _copy_if_there(path: str, to: IO[bytes]) -> None:
-    """Compressed data may follow on compressed data (RFC 1952, 2.2)."""
+    """Compressed data may be concatenated (RFC 1952, 2.2)."""
     with contextlib.suppress(FileNotFoundError), open(path, "rb") as file:
         shutil.copyfileobj(file, to)
 
 
 def drop_old(folder: str, now: float, kept_days: int) -> list[str]:
-    """Remove the files of days before that; their names."""
+    """Remove files of days before that; returns their names."""
     gone = [path for day, path in days(folder) if day < day_of(now - kept_days * DAY)]
     for path in gone:
         os.unlink(path)

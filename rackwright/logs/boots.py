@@ -1,8 +1,8 @@
-"""The boots in a node's files of the central journal: which of them have entries of a time. Standard library, Python 3.9.
+"""Boots in a node's files of the central journal: which have entries of a given time. Standard library, Python 3.9.
 
-journalctl finds --until by bisection, and with --reverse it ends at the first entry before --since. Both are right as long
-as time only goes forward. On a node whose clock was wrong until it was set, it does not, so each boot is read separately:
-within one, the clock and the monotonic clock say together by how much it was set back.
+journalctl finds --until by bisection, and with --reverse it stops at the first entry before --since. Both are right only if
+time never goes backwards. If a node's clock was wrong until it was set, it does, so each boot is read separately:
+within one, the clock and the monotonic clock together show how far it was set back.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rackwright.logs.entries import whole
 from rackwright.logs.journal_files import JournalFile, Run
 
 BOOTS_MAX = 50
-"""A node that boots over and over: reading its files whole takes less time than each boot separately."""
+"""A node with more boots: reading its files whole is faster than each boot separately."""
 _ID = re.compile(rb"[0-9a-f]{32}")
 
 
@@ -27,10 +27,10 @@ class Boot(NamedTuple):
     first: float
     last: float
     set_back: float
-    """Seconds by which the clock was set back between them: entries may be out of order by so much."""
+    """Seconds by which the clock was set back between them: entries may be out of order by that much."""
 
     def options(self, since: float, until: float) -> list[str] | None:
-        """What journalctl is asked for to read it backwards; None where it has nothing of that time."""
+        """journalctl arguments to read it backwards; None if it has nothing of that time."""
         since, until = since - self.set_back, until + self.set_back
         if self.first > until or self.last < since:
             return None
@@ -39,7 +39,7 @@ class Boot(NamedTuple):
         return ["--reverse", f"--since=@{max(0, math.floor(since))}", f"--until=@{math.ceil(until)}"]
 
     def matches(self, matches: list[str]) -> list[str]:
-        """The same, for this boot alone."""
+        """As above, for this boot only."""
         if not self.id:
             return matches
         mine = f"_BOOT_ID={self.id}"
@@ -47,11 +47,11 @@ class Boot(NamedTuple):
 
 
 ALL = Boot("", -math.inf, math.inf, math.inf)
-"""Whatever there is, in any order."""
+"""All entries, in any order."""
 
 
 def boots(files: list[JournalFile]) -> list[Boot]:
-    """The boots in some files, newest first; ALL where they cannot be read separately."""
+    """The boots in some files, newest first; ALL if they cannot be read separately."""
     paths = [one.path for one in files]
     listing = Run(paths, ["--field=_BOOT_ID"])
     ids = [line.strip() for line in listing.lines()]
@@ -62,7 +62,7 @@ def boots(files: list[JournalFile]) -> list[Boot]:
 
 
 def _boot(paths: list[str], boot: str) -> Boot:
-    """ALL where its first and last entry do not say."""
+    """The bounds of a boot; ALL if its first or last entry lacks a time."""
     first, last = (_times(paths, [*options, f"_BOOT_ID={boot}"]) for options in ([], ["--reverse"]))
     if first is None or last is None:
         return ALL
@@ -70,7 +70,7 @@ def _boot(paths: list[str], boot: str) -> Boot:
 
 
 def _times(paths: list[str], arguments: list[str]) -> tuple[float, float] | None:
-    """When the entry that journalctl prints first was written, by the clock and by the monotonic clock."""
+    """Times of the entry that journalctl prints first, by the clock and by the monotonic clock."""
     with closing(iter(Run(paths, arguments))) as entries:
         fields: dict[str, Any] = next(entries, {})
     at, up = (whole(fields.get(name)) for name in ("__REALTIME_TIMESTAMP", "__MONOTONIC_TIMESTAMP"))

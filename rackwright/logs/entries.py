@@ -1,4 +1,4 @@
-"""Lines as all stores give them out: one form, what is wanted of them, and the newest of those. Standard library, Python 3.9."""
+"""Log entries of all stores in one form, filters, and the newest matches. Standard library, Python 3.9."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from rackwright.health.probe.kernel_events import Events, Surroundings
 
 MESSAGE_MAX = 4096
 NAME_MAX = 1024
-"""Characters of a name, a unit or a control group: any user may log with a name as long as a message."""
+"""Longest name, unit or control group: any user may log with a name as long as a message."""
 ANSWER_MAX = 12 * 2**20
-"""Bytes of the lines in one answer, as JSON: below what rackwright.boundary takes."""
+"""Longest answer in bytes of JSON: below the limit of rackwright.boundary."""
 LINE_BYTES = 512
-"""Of a line beside its texts: keys, numbers, and what a complaint of the kernel is in fields."""
+"""Bytes of a line besides its texts: keys, numbers, and the fields of a kernel complaint."""
 AUDIT_FACILITIES = (4, 10)
 """auth and authpriv: sshd, sudo, su, PAM, systemd-logind, and runs of rackwright."""
 KERNEL_FACILITY = 0
-"""Others are what programs wrote into the kernel's log (Documentation/ABI/testing/dev-kmsg)."""
+"""Kernel facility numbers; other facilities are what programs wrote into the kernel log (Documentation/ABI/testing/dev-kmsg)."""
 
 MARK_UNIT = "rackwright-logs-mark.service"
-"""Writes a line from time to time, which distinguishes a silent node from a quiet one."""
+"""Writes a line periodically, which distinguishes a dead node from a quiet one."""
 
 Entry = dict[str, Any]
-"""node, at, message, and as far as known the others of KEYS."""
+"""node, at, message, and further KEYS if known."""
 KEYS = (
     "node",
     "at",
@@ -44,7 +44,7 @@ KEYS = (
 
 
 def of_journal(node: str, fields: dict[str, Any]) -> Entry | None:
-    """An entry of `journalctl -o json`; None where it has no time or no text."""
+    """An entry of `journalctl -o json`; None if it has no time or text."""
     stamp = fields.get("__REALTIME_TIMESTAMP")
     message = text_of(fields.get("MESSAGE"))
     if not isinstance(stamp, str) or not stamp.isdigit() or message is None:
@@ -71,7 +71,7 @@ def of_journal(node: str, fields: dict[str, Any]) -> Entry | None:
 def is_trusted(kernel: bool, uid: int | None) -> bool:
     """Whether the kernel or a process of root wrote it.
 
-    _UID is the sender's real user id, by the kernel. Of sudo and su it is their caller's, and nothing else in an entry
+    _UID is the sender's real user id, set by the kernel. For sudo and su it is their caller's, and nothing else in an entry
     distinguishes them from another program of that user: in a user namespace, any process has all capabilities, and with
     a bind mount there, _EXE is /usr/bin/sudo.
     """
@@ -85,7 +85,7 @@ def name_of(value: Any) -> str | None:  # noqa: ANN401 - of JSON
 
 
 def text_of(value: Any) -> str | None:  # noqa: ANN401 - of JSON
-    """A field's text; journalctl gives a list of bytes where it is not UTF-8, and a list of values where it has several."""
+    """A field's text; journalctl prints a list of bytes if it is not UTF-8, and a list of values if it has several."""
     if isinstance(value, list):
         if value and all(isinstance(one, int) and 0 <= one < 256 for one in value):
             return bytes(value).decode("utf-8", "replace")
@@ -101,7 +101,7 @@ def whole(value: Any) -> int | None:  # noqa: ANN401 - of JSON
 
 
 def complaint(entry: Entry) -> dict[str, Any] | None:
-    """An XID, an SXid, an AER or another complaint of the kernel, in fields; None for every other line."""
+    """An XID, an SXid, an AER or another kernel complaint as fields; None for every other line."""
     if not entry.get("kernel"):
         return None
     events = Events(Surroundings())
@@ -114,7 +114,7 @@ def complaint(entry: Entry) -> dict[str, Any] | None:
 
 
 class Wanted:
-    """What a request is after; raises KeyError, TypeError or ValueError where it is not one."""
+    """Filter of a request; raises KeyError, TypeError or ValueError if it is invalid."""
 
     def __init__(self, request: dict[str, Any]) -> None:
         self.nodes: list[str] = list(request["nodes"])
@@ -129,13 +129,13 @@ class Wanted:
 
     @property
     def units(self) -> tuple[str, ...] | None:
-        """Units that a store may be narrowed to, the kernel's lines aside; None: all."""
+        """Units that a store may limit the query to, besides kernel lines; None: all."""
         if self.unit is not None:
             return (self.unit,)
         return self.job.units if self.job is not None else None
 
     def takes(self, entry: Entry) -> bool:
-        """Whether it is wanted."""
+        """Whether it matches."""
         if not self.since <= entry["at"] <= self.until:
             return False
         if self.unit is not None and not _is_of(entry, self.unit):
@@ -152,23 +152,23 @@ class Wanted:
 
 
 def _is_of(entry: Entry, unit: str) -> bool:
-    """What systemd says of a unit is of the unit too, as `journalctl -u` has it."""
+    """systemd's messages about a unit belong to it too, as in `journalctl -u`."""
     if entry.get("unit") == unit:
         return True
     return entry.get("unit") == "init.scope" and entry.get("uid") == 0 and unit in entry["message"]
 
 
 class Job:
-    """A job's traces (rackwright.workload.protocol.JobTrace), as a request has them."""
+    """Whether a line belongs to a job (rackwright.workload.protocol.JobTrace), as a request has it."""
 
-    def __init__(self, told: dict[str, Any]) -> None:
-        self.nodes, self.servers = frozenset(told["nodes"]), frozenset(told["servers"])
-        self.units: tuple[str, ...] = tuple(told["units"])
-        self._since, self._until = told["since"], told["until"]
-        self._cgroup, self._named = re.compile(told["cgroup"]), re.compile(told["named"])
+    def __init__(self, request: dict[str, Any]) -> None:
+        self.nodes, self.servers = frozenset(request["nodes"]), frozenset(request["servers"])
+        self.units: tuple[str, ...] = tuple(request["units"])
+        self._since, self._until = request["since"], request["until"]
+        self._cgroup, self._named = re.compile(request["cgroup"]), re.compile(request["named"])
 
     def owns(self, entry: Entry) -> bool:
-        """Its processes' lines, what the workload manager says of it, and the kernel's lines on its nodes while it ran."""
+        """Lines of its processes, of the workload manager about it, and of the kernel on its nodes while it ran."""
         here = entry["node"] in self.nodes
         if here and self._cgroup.search(entry.get("cgroup") or ""):
             return True
@@ -176,16 +176,16 @@ class Job:
             return self._since is not None and self._since <= entry["at"] <= self._until
         serves = entry["node"] in self.servers
         if entry.get("unit") not in self.units or not (serves or (here and entry.get("uid") == 0)):
-            return False  # a user's process may write anything, with the words of another job
+            return False  # a user's process may write anything, including lines that look like another job's
         return self._named.search(entry["message"]) is not None
 
 
 class Newest:
-    """The newest wanted lines, at most as many as a request asks for; threads may add to it."""
+    """The newest matching lines, up to the request's limit; thread-safe."""
 
     def __init__(self, wanted: Wanted) -> None:
         self._wanted = wanted
-        self._most = wanted.lines + 1  # that there is a further one shows that more were wanted
+        self._most = wanted.lines + 1  # one more, to detect that more matched
         self._heap: list[tuple[float, int, int, Entry]] = []
         self._there: set[tuple[Any, ...]] = set()
         self._size = self._count = 0
@@ -194,16 +194,16 @@ class Newest:
 
     @property
     def more(self) -> bool:
-        """Whether older ones were left out."""
+        """Whether older ones were dropped."""
         return self._dropped or len(self._heap) == self._most
 
     @property
     def floor(self) -> float:
-        """Older lines than this are of no use any more."""
+        """Lines older than this are no longer needed."""
         return self._heap[0][0] if self.more else self._wanted.since
 
     def add(self, entry: Entry) -> None:
-        """Keep it if it is wanted, and there is no newer one in its place. A line that was sent twice counts once."""
+        """Add it if it matches and is new enough. A line that was sent twice counts once."""
         if entry["at"] < self.floor or not self._wanted.takes(entry):
             return
         size = _size(entry)
@@ -212,7 +212,7 @@ class Newest:
                 return
             self._there.add(_key(entry))
             self._count += 1
-            # stores are read backwards: of one moment, what comes later was written earlier
+            # stores are read backwards: of equal times, what comes later was written earlier
             heapq.heappush(self._heap, (entry["at"], -self._count, size, entry))
             self._size += size
             while len(self._heap) > self._most or self._size > ANSWER_MAX:
@@ -222,7 +222,7 @@ class Newest:
                 self._dropped = True
 
     def lines(self) -> list[Entry]:
-        """Oldest first, with what the kernel's complaints are in fields."""
+        """Oldest first, with fields of kernel complaints."""
         newest = sorted(self._heap, key=_place)[-self._wanted.lines :]
         shown = [key for key in KEYS if key != "cgroup"]
         return [{**{key: one.get(key) for key in shown}, "fields": complaint(one)} for *_, one in newest]
@@ -233,7 +233,7 @@ def _key(entry: Entry) -> tuple[Any, ...]:
 
 
 def _size(entry: Entry) -> int:
-    """Bytes that it takes in an answer: JSON writes a character as up to twelve."""
+    """Bytes in an answer: JSON may need twelve per character."""
     return len(json.dumps([entry["message"], entry.get("name"), entry.get("unit")])) + LINE_BYTES
 
 

@@ -1,10 +1,10 @@
-"""Admits only the cluster's nodes to the receiver of the central journal. Runs on its server.
+"""Lets only cluster nodes reach the receiver of the central journal. Runs on its server.
 
-systemd-journal-remote checks certificates only where it was built with GnuTLS: Debian's, of 12 and of 13, take lines
-from everyone ("Certificate checking disabled."), in whatever node's name. So TLS ends here: a connection needs a
-certificate of the site's CA whose subject is a declared node, and is passed on from an address of the loopback network
-that is that node's alone, since the receiver names files after the address that it sees. Its listening socket is
-systemd's; both share a network namespace in which nothing else runs and from which nothing else is reached.
+systemd-journal-remote checks certificates only if it was built with GnuTLS: Debian's, of 12 and of 13, accepts lines
+from everyone ("Certificate checking disabled."), in the name of any node. So TLS ends here: a connection needs a
+certificate of the site's CA whose subject is a declared node, and is forwarded from an address of the loopback network
+that belongs to that node alone, since the receiver names files after the address that it sees. Its listening socket is
+systemd's; both share a network namespace without other processes or routes.
 
 Standard library, Python 3.9 or newer; runs as the receiver's user.
 """
@@ -28,21 +28,21 @@ FIRST_SOCKET = 3
 """SD_LISTEN_FDS_START (sd_listen_fds(3))."""
 _HANDSHAKE_SECONDS = 20.0
 _IDLE_SECONDS = 900.0
-"""A sender that has nothing to say closes its connection, or sends again within this time."""
+"""An idle sender closes its connection, or sends again within this time."""
 _BLOCK = 1 << 16
 _BACKLOG = 4096
-"""After an outage all nodes come at once."""
+"""After an outage all nodes connect at once."""
 
 
 def subject(certificate: dict[str, Any] | None) -> str | None:
-    """The common name of a certificate as `getpeercert` gives it; None where it has none or several."""
+    """The common name of a certificate from `getpeercert`; None if it has none or several."""
     rows = (certificate or {}).get("subject", ())
     names = [value for row in rows for key, value in row if key == "commonName"]
     return names[0] if len(names) == 1 else None
 
 
 def context(settings: dict[str, Any]) -> ssl.SSLContext:
-    """TLS with a certificate of the server, asking for one of the site's CA."""
+    """TLS with the server's certificate; requires a client certificate of the site's CA."""
     found = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     found.minimum_version = ssl.TLSVersion.TLSv1_2
     found.verify_mode = ssl.CERT_REQUIRED
@@ -52,7 +52,7 @@ def context(settings: dict[str, Any]) -> ssl.SSLContext:
 
 
 class Gate:
-    """Who is connected, and the way on."""
+    """Open connections, and where to forward them."""
 
     def __init__(self, settings: dict[str, Any], sources: Sources) -> None:
         self._nodes = frozenset(settings["nodes"])
@@ -68,10 +68,10 @@ class Gate:
             node = subject(writer.get_extra_info("peercert"))
             if node not in self._nodes or node is None:
                 self._note(
-                    f"refused {node!r} from {writer.get_extra_info('peername')[0]}: no node of the cluster"
+                    f"refused {node!r} from {writer.get_extra_info('peername')[0]}: not a node of the cluster"
                 )
             elif self._connected.get(node, 0) >= self._at_once:
-                self._note(f"refused {node}: it has {self._at_once} connections already")
+                self._note(f"refused {node}: it already has {self._at_once} connections")
             else:
                 await self._pass_on(node, reader, writer)
         finally:
@@ -83,13 +83,13 @@ class Gate:
             source = self._sources.address(node)
             there, onwards = await asyncio.open_connection(*self._receiver, local_addr=(source, 0))
         except OSError as error:
-            print(f"{node}: the receiver does not take its lines: {error}", flush=True)
+            print(f"{node}: the receiver does not accept its lines: {error}", flush=True)
             return
         else:
             try:
                 ways = [asyncio.ensure_future(_copy(*way)) for way in ((reader, onwards), (there, writer))]
                 _, open_ways = await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
-                if not ways[1].done():  # the node has sent all: the receiver's answer may be on its way
+                if not ways[1].done():  # the node has sent everything: the receiver's answer may still arrive
                     await asyncio.wait(open_ways, timeout=5)
                 for way in ways:
                     way.cancel()
@@ -100,14 +100,14 @@ class Gate:
             self._connected[node] -= 1
 
     def _note(self, text: str) -> None:
-        """Once, so that a refused client cannot fill the journal."""
+        """Log once, so that a refused client cannot fill the journal."""
         if text not in self._refused and len(self._refused) < 1000:
             self._refused.add(text)
             print(text, flush=True)
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Until one side ends or is silent for too long."""
+    """Forward until one side ends or is silent for too long."""
     with contextlib.suppress(OSError, ssl.SSLError, asyncio.TimeoutError):
         while block := await asyncio.wait_for(reader.read(_BLOCK), _IDLE_SECONDS):
             writer.write(block)
@@ -115,7 +115,7 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 
 async def run(settings: dict[str, Any], listening: socket.socket) -> None:
-    """Serve until the process is ended."""
+    """Serve until the process is terminated."""
     gate = Gate(settings, Sources(settings["sources"]))
     server = await asyncio.start_server(
         gate.serve,
@@ -129,10 +129,10 @@ async def run(settings: dict[str, Any], listening: socket.socket) -> None:
 
 
 def main() -> None:
-    """On the socket that systemd listens on."""
+    """Serve on the socket that systemd listens on."""
     os.umask(0o077)
     if os.environ.get("LISTEN_FDS") != "1":
-        sys.exit("systemd has passed no socket")
+        sys.exit("no socket from systemd: start it through its socket unit")
     with open(SETTINGS, encoding="utf-8") as file:
         settings = json.load(file)
     ipaddress.ip_address(settings["receiver"])

@@ -1,4 +1,4 @@
-"""Questions to stores that speak HTTPS and JSON, asked on their server. Standard library, Python 3.9."""
+"""Queries stores over HTTPS and JSON, on their server. Standard library, Python 3.9."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from typing import Any
 from rackwright.logs.answer import Unreadable
 
 BYTES_MAX = 64 * 2**20
-"""Of one answer; it is read on the store's own server, in pieces of some thousand lines."""
+"""Limit of one answer; it is read on the store's server, in chunks of some thousand lines."""
 SECONDS = 30
 
 
 class _Stay(urllib.request.HTTPRedirectHandler):
-    """A store that sends us elsewhere is not the declared one, and must not get the password."""
+    """Refuses redirects: another address is not the declared store, and must not get the password."""
 
     def redirect_request(self, *_: Any) -> None:  # noqa: ANN401
         return None
 
 
 class Asker:
-    """One store, with what proves to it who asks."""
+    """One store, with our credentials."""
 
     def __init__(
         self,
@@ -39,11 +39,11 @@ class Asker:
             if certificate is not None:
                 context.load_cert_chain(*certificate)
         except (OSError, ssl.SSLError) as error:
-            raise Unreadable(f"the certificates cannot be read: {error}") from None
+            raise Unreadable(f"cannot read the certificates: {error}") from None
         self._opener = urllib.request.build_opener(
             urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context), _Stay()
         )
-        # Kibana and Dashboards take no POST without the last two
+        # Kibana and Dashboards accept no POST without the last two
         self._headers = {"Accept": "application/json", "kbn-xsrf": "true", "osd-xsrf": "true"}
         if login is not None:
             token = base64.b64encode(":".join(login).encode()).decode()
@@ -57,7 +57,7 @@ class Asker:
         method: str | None = None,
         form: str = "application/json",
     ) -> tuple[int, Any]:
-        """(status, JSON): a refusal is an answer; Unreadable where there is none."""
+        """(status, JSON): a refusal is an answer; Unreadable if there is none."""
         headers = dict(self._headers, **({"Content-Type": form} if data is not None else {}))
         request = urllib.request.Request(url, data=data, headers=headers, method=method)
         try:

@@ -1,7 +1,7 @@
-"""Journal files of systemd-journal-remote: whose they are, how old, and what journalctl reads in them.
+"""Journal files of systemd-journal-remote: which node's they are, their age, and what journalctl reads from them.
 
-Names: open_output() of systemd's src/journal-remote/journal-remote.c, with the peer's address; `sources` says whose that
-is. Header: systemd.io/JOURNAL_FILE_FORMAT, "Header" (read 2026-11-27), a
+Names: open_output() of systemd's src/journal-remote/journal-remote.c, with the peer's address; `sources` maps it
+to a node. Header: systemd.io/JOURNAL_FILE_FORMAT, "Header" (read 2026-11-27), a
 stable format. Standard library, Python 3.9.
 """
 
@@ -34,7 +34,7 @@ FIELDS = (
 )
 """journalctl adds times, boot and cursor."""
 LINE_MAX = 4 * 2**20
-"""Bytes of an entry as JSON. A user may log 32 MiB at once, which becomes a GiB in memory if it is not UTF-8."""
+"""Longest entry in bytes of JSON. A user may log 32 MiB at once, which becomes a GiB in memory if it is not UTF-8."""
 _LOUD = {"SYSTEMD_LOG_LEVEL": "debug", "SYSTEMD_LOG_TARGET": "console-prefixed", "SYSTEMD_LOG_COLOR": "0"}
 _TRIES = 3
 _LEVEL = re.compile(r"<([0-9]{1,3})>")
@@ -44,7 +44,7 @@ _DAMAGE = re.compile(
     r"is bad, skipping over it|invalid entry while bisecting"
     r"|^(?:Attempt to move to|Can't iterate through|Failed to open journal file) "
 )
-"""What journalctl leaves out of a damaged file without a word, and with exit status 0, unless it is asked to say all
+"""Messages about damaged files, which journalctl skips silently, with exit status 0, unless it runs at debug level
 (src/libsystemd/sd-journal of systemd 252 and 257)."""
 
 
@@ -60,7 +60,7 @@ class JournalFile:
 
     @property
     def moved(self) -> bool:
-        """Whether its name is another file's by now, or no file's: it was closed since, or removed."""
+        """Whether another file, or none, now has its name: it was closed or removed since."""
         try:
             return os.stat(self.path).st_ino != self._inode
         except FileNotFoundError:
@@ -68,7 +68,7 @@ class JournalFile:
 
     @property
     def written(self) -> float:
-        """When something arrived in it last, by the clock of this server; 0 where it is gone."""
+        """When it was last written to, by this server's clock; 0 if it is gone."""
         try:
             return os.stat(self.path).st_mtime
         except FileNotFoundError:
@@ -84,25 +84,25 @@ class JournalFile:
 
     @property
     def last(self) -> float:
-        """When its last entry was written; of a damaged one, when the file was."""
+        """Time of its last entry; for a damaged file, its modification time."""
         times = self.times()
         return times[1] if times else self.written
 
     def times(self) -> tuple[float, float] | None:
-        """When its first and its last entry were written, by the node's clock; None where it has none or is not such a file."""
+        """Times of its first and last entry, by the node's clock; None if it has none or is not a journal file."""
         head = self._head()
         first, last = _TIMES.unpack_from(head, _HEAD_REALTIME) if head else (0, 0)
         return (first / 1e6, last / 1e6) if last else None
 
     def is_before(self, cursor: object) -> bool:
-        """Whether its last entry is known to be that of the cursor, or an earlier one of the same series."""
+        """Whether its last entry is known to be the cursor's, or an earlier one of the same series."""
         head, match = self._head(), _CURSOR.match(cursor) if isinstance(cursor, str) else None
         if not head or match is None or head[_SERIES].hex() != match[1]:
             return False
         return int.from_bytes(head[_TAIL_NUMBER], "little") <= int(match[2], 16)
 
     def _head(self) -> bytes:
-        """Its header; empty where it has none."""
+        """Its header; empty if it has none."""
         try:
             with open(self.path, "rb") as file:
                 head = file.read(_HEAD_REALTIME + _TIMES.size)
@@ -112,7 +112,7 @@ class JournalFile:
 
 
 def journal_files(folder: str, sources: str) -> dict[str, list[JournalFile]]:
-    """By node; OSError or ValueError where that cannot be read. Files of unknown peers are left out."""
+    """Files by node; OSError or ValueError if they cannot be listed. Files of unknown peers are skipped."""
     nodes = nodes_by_address(sources)
     found: dict[str, list[JournalFile]] = {}
     with os.scandir(folder) as entries:
@@ -126,9 +126,9 @@ def journal_files(folder: str, sources: str) -> dict[str, list[JournalFile]]:
 
 
 def tries(folder: str, sources: str, node: str, files: list[JournalFile]) -> Iterator[list[JournalFile]]:
-    """A node's files, and again as they are then, while one of them was closed and got another name as they were read."""
+    """A node's files, and again after each time that one of them was closed and renamed while they were read."""
     for _ in range(_TRIES):
-        if files:  # without any, journalctl would read the server's own journal
+        if files:  # without any, journalctl would read the server's journal
             yield files
         if not any(one.moved for one in files):
             return
@@ -136,10 +136,10 @@ def tries(folder: str, sources: str, node: str, files: list[JournalFile]) -> Ite
 
 
 def overlapping(files: list[JournalFile], since: float, until: float) -> list[JournalFile]:
-    """Those that may have entries of that time.
+    """Files that may have entries of that time.
 
-    A node's clock may have been wrong for a while within a file, or at one of its ends. When the files were written, by this
-    server's clock, widens the time between their first and last entries.
+    A node's clock may have been wrong for a while. So the time between their first and last entries is widened by when
+    the files were written, by this server's clock.
     """
     found, before = [], 0.0
     for file in sorted(files, key=lambda one: one.written):
@@ -151,7 +151,7 @@ def overlapping(files: list[JournalFile], since: float, until: float) -> list[Jo
 
 
 def newest(folder: str, sources: str, nodes: list[str]) -> dict[str, float | None]:
-    """When the newest entry of each node was written there."""
+    """Time of each node's newest entry there."""
     there = journal_files(folder, sources)
     found: dict[str, float | None] = {}
     for node in nodes:
@@ -161,11 +161,11 @@ def newest(folder: str, sources: str, nodes: list[str]) -> dict[str, float | Non
 
 
 class Journalctl:
-    """One reading of a node's files. Once it has ended, `problems` has what could not be read of them, and `too_long` how many
-    entries were left out because of their size."""
+    """Reads a node's files. Afterwards, `problems` lists what could not be read, and `too_long` counts
+    entries that were skipped because of their size."""
 
     def __init__(self, files: list[JournalFile], options: list[str], matches: list[str]) -> None:
-        """`matches` leave out entries early: where a file is damaged, others come as well."""
+        """`matches` filter entries early: from a damaged file, others come as well."""
         by_age = sorted(files, key=lambda one: (not one.archived, one.times() or (0.0, 0.0)))
         self._paths = [one.path for one in (reversed(by_age) if "--reverse" in options else by_age)]
         self._options, self._matches = options, matches
@@ -173,26 +173,26 @@ class Journalctl:
         self.too_long = 0
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """Entries; of damaged files what is left of them, and some entries twice."""
+        """Entries; from damaged files all that is readable, with some duplicates."""
         together = Run(self._paths, self._options + self._matches)
         try:
             yield from together
             if not together.complaint:
                 return
-            # One that cannot be opened hides all others, and a damaged index hides whole entries: read each without it.
+            # One file that cannot be opened hides all others, and a damaged index hides whole entries: read each file alone.
             for path in self._paths:
                 alone = Run([path], self._options)
                 yield from alone
                 if alone.complaint:
-                    self.problems.append(f"{os.path.basename(path)} cannot be read whole: {alone.complaint}")
-        finally:  # it may be left before its end
+                    self.problems.append(f"cannot read all of {os.path.basename(path)}: {alone.complaint}")
+        finally:  # the caller may stop early
             self.too_long = together.too_long
             if together.complaint and not self.problems:
-                self.problems.append(f"a journal file cannot be read whole: {together.complaint}")
+                self.problems.append(f"cannot read all of a journal file: {together.complaint}")
 
 
 class Run:
-    """journalctl, once."""
+    """One run of journalctl."""
 
     def __init__(self, paths: list[str], arguments: list[str]) -> None:
         files = [f"--file={path}" for path in paths]
@@ -210,7 +210,7 @@ class Run:
                 yield entry
 
     def lines(self) -> Iterator[bytes]:
-        """What it prints, but for lines that are too long."""
+        """Its output, without lines that are too long."""
         child = subprocess.Popen(
             self._command,
             stdin=subprocess.DEVNULL,
@@ -226,7 +226,7 @@ class Run:
                 yield from self._short(child.stdout)
             status = child.wait()
         finally:
-            child.kill()  # it may be left before its end
+            child.kill()  # the caller may stop early
             child.wait()
             listener.join()
         if status != 0 and not self.complaint:

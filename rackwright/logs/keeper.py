@@ -1,12 +1,12 @@
-"""Keeps the central journal on its server, on a timer: the audit trail apart, and what is too old or too much removed.
+"""Maintains the central journal on its server, on a timer: copies the audit trail, and removes what is too old or too much.
 
-systemd-journal-remote removes files by size alone, whichever node floods, and before systemd 253 none at all. Entries about
-logins, sudo and runs of rackwright are copied into separate files (`audit_files`), which are kept longer; of each node from
-the entry on that was copied last, so that one that was cut off for days loses none. Nothing is removed before it was copied,
-but for what users write in a flood (`audit_bounds`).
+systemd-journal-remote removes files only by size, whichever node floods, and before systemd 253 not at all. Entries about
+logins, sudo and rackwright runs are copied into separate files (`audit_files`) with a longer retention; for each node
+starting after the last copied entry, so that one that was disconnected for days loses none. Nothing is removed before it was
+copied, except what users write in a flood (`audit_bounds`).
 
 keeper             copy and remove
-keeper --report    print what there is as JSON, and change nothing
+keeper --report    print the current state as JSON, and change nothing
 
 Standard library, Python 3.9 or newer; runs as root.
 """
@@ -46,9 +46,9 @@ class Keeper:
         self.audit = root + settings["audit"]
         self.cursors_path = root + CURSORS
         self.cursors: dict[str, Any] = {}
-        """By node: of the entry that was copied last."""
+        """By node: cursor of the entry that was copied last."""
         self.incomplete: set[str] = set()
-        """Nodes of which not all could be copied."""
+        """Nodes whose entries could not all be copied."""
         self.errors: list[str] = []
         self.copied = self.left_out = self.removed = 0
 
@@ -57,18 +57,18 @@ class Keeper:
         try:
             files = journal_files(self.folder, self.sources)
         except FileNotFoundError:
-            files = {}  # nothing has been sent yet
+            files = {}  # nothing has been received yet
         self.cursors = _mapping(self.cursors_path)
         for node in sorted(files):
             try:
                 self._copy(node, files[node])
             except OSError as error:
                 self.incomplete.add(node)
-                self.errors.append(f"{node}: the audit trail is not complete: {error}")
+                self.errors.append(f"{node}: the audit trail is incomplete: {error}")
         audit_files.drop_old(self.audit, self.now, self.settings["audit_days"])
         self._remove_old(files)
         self._remove_much(files)
-        audit_files.compress_closed(self.audit, self.now)  # last, since it requires room on the disk
+        audit_files.compress_closed(self.audit, self.now)  # last, because it needs disk space
 
     def _copy(self, node: str, files: list[JournalFile]) -> None:
         keep_free: int = self.settings["keep_free_bytes"]
@@ -77,7 +77,7 @@ class Keeper:
         problems: list[str] = []
         for there in tries(self.folder, self.sources, node, files):
             problems = copy.read(there)
-        # what is left of a damaged file was copied
+        # the readable part of a damaged file was copied
         self.errors += [f"{node}: {text}" for text in problems]
         self.left_out += sum(bounds.left_out.values())
         summary = bounds.summary(node, self.now)
@@ -85,7 +85,7 @@ class Keeper:
             self._append([line_of(summary)])
 
     def _keep(self, node: str, lines: list[bytes], cursor: object) -> None:
-        """Lines first, then how far they go: what is between two of these is copied again, never left out."""
+        """Write lines first, then their cursor: after a crash in between, entries are copied twice, never lost."""
         if lines:
             self._append(lines)
             self.copied += len(lines)
@@ -99,7 +99,7 @@ class Keeper:
         audit_files.append(self.audit, self.now, lines)
 
     def _may_go(self, file: JournalFile) -> bool:
-        """Whether it is closed, and the trail has what it needs of it."""
+        """Whether it is closed, and everything the trail needs was copied."""
         node = file.node
         return file.archived and (node not in self.incomplete or file.is_before(self.cursors.get(node)))
 
@@ -111,7 +111,7 @@ class Keeper:
                 self._unlink(one, found)
 
     def _remove_much(self, files: dict[str, list[JournalFile]]) -> None:
-        """The oldest closed file of the node with the most, until the rest fits: a node that floods loses its own lines."""
+        """The oldest closed files of the largest node, until the rest fits: a node that floods loses its own lines."""
         used = {node: sum(one.size for one in found) for node, found in files.items()}
         total = sum(used.values())
         max_bytes, keep_free = self.settings["max_bytes"], self.settings["keep_free_bytes"]
@@ -119,7 +119,7 @@ class Keeper:
             node = max(used, key=lambda name: used[name])
             closed = sorted(filter(self._may_go, files[node]), key=lambda one: one.last)
             if not closed:
-                del used[node]  # what is open is not removed
+                del used[node]  # open files are not removed
                 continue
             size = closed[0].size
             used[node] -= size
@@ -127,7 +127,7 @@ class Keeper:
             self._unlink(closed[0], files[node])
 
     def _unlink(self, file: JournalFile, among: list[JournalFile]) -> None:
-        with contextlib.suppress(FileNotFoundError):  # the receiver removes files by itself too
+        with contextlib.suppress(FileNotFoundError):  # the receiver removes files too
             os.unlink(file.path)
         among.remove(file)
         self.removed += 1
@@ -149,7 +149,7 @@ def _mapping(path: str) -> dict[str, Any]:
 
 
 def _replace(path: str, text: str, mode: int = 0o600) -> None:
-    """The whole file, on the disk."""
+    """Write the whole file, on disk when this returns."""
     new = path + ".new"
     with open(
         os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, mode), "w", encoding="utf-8"
@@ -162,7 +162,7 @@ def _replace(path: str, text: str, mode: int = 0o600) -> None:
 
 
 def _write_down(keeper: Keeper) -> None:
-    """How a pass ended. node_exporter has it also where the disk is too full for our own file."""
+    """Record how a pass ended. node_exporter gets it even if the disk is too full for our own file."""
     last = {
         "at": keeper.now,
         "errors": keeper.errors,
@@ -173,14 +173,14 @@ def _write_down(keeper: Keeper) -> None:
     try:
         _replace(LAST, json.dumps(last, sort_keys=True))
     except OSError as error:
-        keeper.errors.append(f"{LAST} cannot be written: {error}")
+        keeper.errors.append(f"cannot write {LAST}: {error}")
     text = keeper_metrics.metrics(keeper.settings, keeper.now, bool(keeper.errors), keeper.left_out)
-    with contextlib.suppress(OSError):  # no node_exporter there
+    with contextlib.suppress(OSError):  # node_exporter is not installed
         _replace(os.path.join(keeper.settings["textfiles"], keeper_metrics.NAME), text, 0o644)
 
 
 def report(settings: dict[str, Any], now: float) -> dict[str, Any]:
-    """What there is, for `rackwright verify`."""
+    """The current state, for `rackwright verify`."""
     files = journal_files(settings["folder"], settings["sources"])
     closed = [one.last for found in files.values() for one in found if one.archived]
     return {
@@ -195,7 +195,7 @@ def report(settings: dict[str, Any], now: float) -> dict[str, Any]:
 
 
 def main() -> None:
-    """One pass, alone; exits 1 where the audit trail is not complete."""
+    """One pass; exits 1 if the audit trail is incomplete."""
     os.umask(0o077)
     with open(SETTINGS, encoding="utf-8") as file:
         settings = json.load(file)

@@ -1,4 +1,4 @@
-"""What node_exporter shows of the central journal and its keeper. Standard library, Python 3.9."""
+"""Metrics of the central journal and its keeper, for node_exporter. Standard library, Python 3.9."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ NAME = "rackwright_logs.prom"
 
 
 def metrics(settings: dict[str, Any], ran_at: float, failed: bool, left_out: int) -> str:
-    """How new each node's lines are, how much there is, and how the keeper's pass ended."""
+    """Age of each node's lines, total size, and result of the keeper's last pass."""
     try:
         files = journal_files(settings["folder"], settings["sources"])
     except (OSError, ValueError):

@@ -1,9 +1,9 @@
-"""What a line has in Loki: written by Alloy on the nodes, read by `read_loki`. Standard library, Python 3.9."""
+"""Loki labels and metadata of a line: written by Alloy on the nodes, read by `read_loki`. Standard library, Python 3.9."""
 
 from __future__ import annotations
 
 LABELS = ("node", "unit", "audit")
-"""Few values each: a stream for every combination of them."""
+"""Few values each: every combination of them is a stream."""
 METADATA = (
     "systemd_unit",
     "name",

@@ -1,11 +1,11 @@
-"""Templates, pipelines, policies and saved objects of a search cluster: compared with those declared, and put there.
+"""Templates, pipelines, policies and saved objects of a search cluster: compares them with the declared ones, and writes them.
 
 logs-objects --check    print `as declared`, or what differs
-logs-objects --apply    put what differs
-logs-objects --newest   print when the newest line of each node was written, as JSON
+logs-objects --apply    write what differs
+logs-objects --newest   print the time of each node's newest line, as JSON
 
-Both products add their defaults to what they are given, and return numbers as text: an object is as declared where all
-that is declared of it is there. Standard library, Python 3.9 or newer; runs as root on the server of logs.
+Both products add defaults to what they receive, and return numbers as text: an object is as declared if it contains
+everything that is declared. Standard library, Python 3.9 or newer; runs as root on the log server.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _BOUNDARY = "rackwright-saved-objects"
 
 
 def holds(found: Any, wanted: Any) -> bool:  # noqa: ANN401 - of JSON
-    """Whether all that is wanted is there."""
+    """Whether everything that is wanted is there."""
     if isinstance(wanted, dict):
         return isinstance(found, dict) and all(
             key in found and holds(found[key], value) for key, value in wanted.items()
@@ -38,7 +38,7 @@ def holds(found: Any, wanted: Any) -> bool:  # noqa: ANN401 - of JSON
 
 
 def at(answer: Any, path: list[Any]) -> Any:  # noqa: ANN401 - of JSON
-    """What is in an answer at a path of keys and places; None where there is nothing."""
+    """The part of an answer at a path of keys and indices; None if there is none."""
     for step in path:
         try:
             answer = answer[step]
@@ -48,7 +48,7 @@ def at(answer: Any, path: list[Any]) -> Any:  # noqa: ANN401 - of JSON
 
 
 class Objects:
-    """What is declared, and who is asked."""
+    """The declared objects, and the cluster."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
         with open(settings["login"], encoding="utf-8") as file:
@@ -68,7 +68,7 @@ class Objects:
         return found
 
     def put(self, names: list[str]) -> None:
-        """Unreadable where one is not taken."""
+        """Write them; Unreadable if one is refused."""
         for one in self._settings["objects"]:
             if one["path"] in names:
                 _, answer = self._there(one)
@@ -96,7 +96,7 @@ class Objects:
         raise Unreadable("; ".join(problems))
 
     def _there(self, one: dict[str, Any]) -> tuple[Any, Any]:
-        """(the object as it is there, the whole answer)."""
+        """(the object as it exists, the whole answer)."""
         status, answer = self._asker.ask(f"{self._first_url()}{one['path']}")
         if status == 404:
             return None, None
@@ -111,7 +111,7 @@ class Objects:
         return answer
 
     def _saved_are_there(self, saved: dict[str, Any]) -> bool:
-        """By their export, which both products have. One that is missing fails the whole export."""
+        """By their export, which both products support. One missing object fails the whole export."""
         for one in saved["objects"]:
             wanted = {"objects": [{"type": one["type"], "id": one["id"]}], "excludeExportDetails": True}
             url = f"{saved['url']}/api/saved_objects/_export"
@@ -144,7 +144,7 @@ class Objects:
 
 
 def main() -> None:
-    """Exit status 1 where the cluster does not answer, or refuses."""
+    """Exit status 1 if the cluster does not answer, or refuses."""
     try:
         with open(SETTINGS, encoding="utf-8") as file:
             settings = json.load(file)

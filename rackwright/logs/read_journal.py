@@ -1,4 +1,4 @@
-"""Reads the central journal on its server: files of systemd-journal-remote, and the audit trail beside them.
+"""Reads the central journal on its server: files of systemd-journal-remote, and the audit trail next to them.
 
 Standard library, Python 3.9.
 """
@@ -23,11 +23,11 @@ from rackwright.logs.journal_files import (
 )
 
 _AT_ONCE = 8
-"""Nodes that are read side by side: each is one journalctl."""
+"""Nodes that are read in parallel: each is one journalctl."""
 
 
 def read(settings: dict[str, Any], reading: Reading) -> None:
-    """Each node's files, newest entries first; of the audit trail also what was copied, which is kept longer."""
+    """Each node's files, newest entries first; for the audit trail also the copies, which are kept longer."""
     wanted = reading.wanted
     if wanted.audit:
         for entry in audit_entries(settings["audit"], wanted.since, reading.problem):
@@ -38,7 +38,7 @@ def read(settings: dict[str, Any], reading: Reading) -> None:
     try:
         files = journal_files(settings["folder"], settings["sources"])
     except (OSError, ValueError) as error:
-        raise Unreadable(f"the central journal cannot be read: {error}") from None
+        raise Unreadable(f"cannot read the central journal: {error}") from None
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         list(pool.map(lambda node: _read_node(settings, files.get(node, []), node, reading), wanted.nodes))
 
@@ -52,7 +52,7 @@ def _read_node(settings: dict[str, Any], files: list[JournalFile], node: str, re
 
 
 def _read_files(files: list[JournalFile], node: str, reading: Reading) -> list[str]:
-    """What could not be read of them. Damaged ones are read whole: no boot is certain to be found there."""
+    """What could not be read of them. Damaged files are read whole: boots cannot be located reliably in them."""
     of_time = overlapping(files, reading.newest_lines.floor, reading.wanted.until)
     if not of_time or reading.late:
         return []
@@ -78,12 +78,12 @@ def _read_boot(files: list[JournalFile], boot: Boot, node: str, reading: Reading
             break
         kept.add(entry)
     if journal.too_long:
-        reading.problem(f"{node}: {journal.too_long} entries of more than {LINE_MAX >> 20} MiB were left out")
+        reading.problem(f"{node}: {journal.too_long} entries of more than {LINE_MAX >> 20} MiB were skipped")
     return journal.problems
 
 
 def _matches(reading: Reading) -> list[str]:
-    """What journalctl itself can leave out; `Wanted.takes` decides."""
+    """Filters that journalctl can apply; `Wanted.takes` decides."""
     wanted = reading.wanted
     if wanted.audit:
         each = [f"SYSLOG_FACILITY={facility}" for facility in AUDIT_FACILITIES]
@@ -101,7 +101,7 @@ def last(settings: dict[str, Any], nodes: list[str]) -> dict[str, float | None]:
     try:
         return newest(settings["folder"], settings["sources"], nodes)
     except (OSError, ValueError) as error:
-        raise Unreadable(f"the central journal cannot be read: {error}") from None
+        raise Unreadable(f"cannot read the central journal: {error}") from None
 
 
 if __name__ == "__main__":

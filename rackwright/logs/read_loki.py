@@ -1,7 +1,7 @@
-"""Reads Loki on its server, with the certificate of that node. Standard library, Python 3.9.
+"""Reads Loki on its server, with that node's certificate. Standard library, Python 3.9.
 
 API: grafana/loki docs/sources/reference/loki-http-api.md (read 2026-11-27): query_range, query; POST takes the parameters
-as a form. Structured metadata comes among a stream's labels.
+as a form. Structured metadata appears among a stream's labels.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from rackwright.logs.entries import MESSAGE_MAX, Entry, Wanted, is_trusted, name
 from rackwright.logs.https import Asker
 
 PAGE = 5000
-"""Lines of one answer: Loki's own limit (max_entries_limit_per_query)."""
+"""Lines per answer: Loki's limit (max_entries_limit_per_query)."""
 RECENT_MINUTES = 10
 _SESSION = re.compile(r"session-.+\.scope")
 _INSTANCE = re.compile(r"(.+@).+(\.[a-z]+)")
 
 
 def unit_label(unit: str) -> str:
-    """The label of a unit's stream, as Alloy's rules make it."""
+    """Stream label of a unit, as Alloy's rules create it."""
     return "session.scope" if _SESSION.fullmatch(unit) else _INSTANCE.sub(r"\1\2", unit)
 
 
 def query_of(wanted: Wanted) -> str:
-    """LogQL for what is wanted, or more: `Wanted.takes` decides."""
+    """LogQL for the query, or more: `Wanted.takes` decides."""
     selector = [f"node=~{_quoted('|'.join(map(re.escape, sorted(wanted.nodes))))}"]
     filters = []
     if wanted.audit:
@@ -53,7 +53,7 @@ def _asker(settings: dict[str, Any]) -> Asker:
 
 
 def _ask(settings: dict[str, Any], asker: Asker, path: str, parameters: dict[str, Any]) -> list[Any]:
-    """The result; Unreadable where there is none."""
+    """The result; Unreadable if there is none."""
     form = urllib.parse.urlencode(parameters).encode()
     url = f"{settings['url']}/loki/api/v1/{path}"
     status, answer = asker.ask(url, form, form="application/x-www-form-urlencoded")
@@ -88,7 +88,7 @@ def read(settings: dict[str, Any], reading: Reading) -> None:
 
 
 def entries(stream: Any) -> list[tuple[int, Entry]]:  # noqa: ANN401 - of JSON
-    """(nanoseconds, entry) of one stream of an answer; Unreadable where it is something else."""
+    """(nanoseconds, entry) of one stream of an answer; Unreadable if it is invalid."""
     try:
         labels, values = stream["stream"], stream["values"]
         return [(int(value[0]), _entry(labels, int(value[0]), value[1])) for value in values]
@@ -115,7 +115,7 @@ def _entry(labels: dict[str, str], stamp: int, message: str) -> Entry:
 
 
 def last(settings: dict[str, Any], nodes: list[str]) -> dict[str, float | None]:
-    """Of nodes with a line in the last minutes, the beginning of these; of others, their newest line of a day."""
+    """For nodes with a line in the last minutes, the start of these; for others, their newest line of a day."""
     asker = _asker(settings)
     names = "|".join(map(re.escape, sorted(nodes)))
     query = f"sum by (node) (count_over_time({{node=~{_quoted(names)}}}[{RECENT_MINUTES}m]))"

@@ -1,4 +1,4 @@
-"""Reads Elasticsearch or OpenSearch from the server of logs, as the user that manages there. Standard library, Python 3.9.
+"""Reads Elasticsearch or OpenSearch from the log server, as its management user. Standard library, Python 3.9.
 
 `_search`: path and names of the request are the same in Elasticsearch 8 and OpenSearch 2 (npm packages
 @elastic/elasticsearch 9 and @opensearch-project/opensearch 3, read 2026-11-27).
@@ -30,12 +30,12 @@ FIELDS = (
     "uid",
     "cgroup",
 )
-"""Of a document, beside @timestamp; the ingest pipeline makes them."""
+"""Fields of a document besides @timestamp; the ingest pipeline creates them."""
 _STAMP = re.compile(r"(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})(\.\d{1,9})?(Z|[+-]00:00)")
 
 
 def body_of(wanted: Wanted, since: int, until: int) -> dict[str, Any]:
-    """The request for what is wanted, or more: `Wanted.takes` decides. Times in milliseconds."""
+    """The search request, or more: `Wanted.takes` decides. Times in milliseconds."""
     bounds = {"gte": since, "lte": until, "format": "epoch_millis"}
     filters: list[dict[str, Any]] = [
         {"terms": {"node": sorted(wanted.nodes)}},
@@ -68,13 +68,13 @@ class Store:
                 login = json.load(file)
             user, password = login["user"], login["password"]
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise Unreadable(f"{settings['login']} cannot be read: {error}") from None
+            raise Unreadable(f"cannot read {settings['login']}: {error}") from None
         self._asker = Asker(settings["ca"], login=(user, password))
         self._urls: list[str] = list(settings["urls"])
         self._prefix: str = settings["prefix"]
 
     def search(self, body: dict[str, Any]) -> dict[str, Any]:
-        """The answer; Unreadable where there is none, or only one of a part of the indices."""
+        """The answer; Unreadable if there is none, or it does not cover all indices."""
         problems = []
         for url in self._urls:
             where = f"{url}/{self._prefix}-lines,{self._prefix}-audit/_search?ignore_unavailable=true"
@@ -86,13 +86,13 @@ class Store:
             if status != 200 or not isinstance(answer, dict):
                 raise Unreadable(f"{url} answers {status}: {str(answer)[:200]}")
             if answer.get("timed_out") or (answer.get("_shards") or {}).get("failed"):
-                raise Unreadable(f"{url} answers for some of its shards alone")
+                raise Unreadable(f"{url} answers for only some of its shards")
             return answer
         raise Unreadable("; ".join(problems))
 
 
 def read(settings: dict[str, Any], reading: Reading) -> None:
-    """Pages, newest first; what two of them have counts once."""
+    """Pages, newest first; what appears in two of them counts once."""
     store, until = Store(settings), int(reading.wanted.until * 1000) + 1
     while not reading.late:
         hits = _hits(store.search(body_of(reading.wanted, int(reading.newest_lines.floor * 1000), until)))
@@ -113,7 +113,7 @@ def _hits(answer: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def entry_of(hit: dict[str, Any]) -> Entry | None:
-    """A document as an entry; None where it has no node, time or text."""
+    """A document as an entry; None if it has no node, time or text."""
     source = hit.get("_source")
     if not isinstance(source, dict):
         return None
@@ -159,7 +159,9 @@ def last(settings: dict[str, Any], nodes: list[str]) -> dict[str, float | None]:
                 found[bucket["key"]] = float(bucket["newest"]["value"]) / 1000
     except (KeyError, TypeError, ValueError):
         if "aggregations" in answer:
-            raise Unreadable("the answer is not a list of numbers") from None  # else there is no index yet
+            raise Unreadable(
+                "the answer is not a list of numbers"
+            ) from None  # otherwise there is no index yet
     return found
 
 

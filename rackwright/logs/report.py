@@ -1,4 +1,4 @@
-"""What `rackwright logs` found, as plain data that views print."""
+"""Results of `rackwright logs`, as plain data that views print."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rackwright.logs.entries import MESSAGE_MAX, NAME_MAX
 from rackwright.workload.protocol import JobTrace
 
 LINES_MAX = 10_000
-"""Of one answer."""
+"""Limit of one answer."""
 _Name = Annotated[str, Field(max_length=NAME_MAX)]
 _Time = Annotated[float, Field(ge=0, le=TIME_MAX)]
 _Number = Annotated[int, Field(ge=0, lt=2**63)]
@@ -29,7 +29,7 @@ class Line(_Strict):
     at: _Time
     message: Annotated[str, Field(max_length=MESSAGE_MAX)]
     name: _Name | None = None
-    """What the program calls itself."""
+    """Program identifier (syslog tag)."""
     pid: _Number | None = None
     unit: _Name | None = None
     priority: _Number | None = None
@@ -40,15 +40,15 @@ class Line(_Strict):
     trusted: bool | None = None
     """Whether the kernel or a process of root wrote it."""
     fields: Annotated[dict[_Name, _Name | _Number], Field(max_length=20)] | None = None
-    """What an XID, an SXid, an AER or another complaint of the kernel says."""
+    """Meaning of an XID, an SXid, an AER or another kernel complaint."""
 
 
 class Answer(_Strict):
-    """What a reader prints."""
+    """Output of a reader."""
 
     version: int
     now: _Time
-    """By the server's clock."""
+    """Time of the server's clock."""
     lines: Annotated[list[Line], Field(max_length=LINES_MAX)]
     more: bool
     newest: Annotated[dict[_Name, _Time | None], Field(max_length=100_000)]
@@ -60,7 +60,7 @@ ANSWER = TypeAdapter(Answer)
 
 @dataclass(frozen=True)
 class LogsReport:
-    """Lines, oldest first, and what is not known of them."""
+    """Lines, oldest first, and what is unknown about them."""
 
     cluster: str
     store: str
@@ -69,15 +69,15 @@ class LogsReport:
     until: float
     lines: tuple[Line, ...] = ()
     more: bool = False
-    """Whether older ones were left out, to keep to the number that was asked for."""
+    """Whether older ones were dropped because of the requested limit."""
     newest: dict[str, float | None] = field(default_factory=dict)
-    """By node that was asked about: when its newest line there was written."""
+    """By queried node: time of its newest line there."""
     unknown: tuple[str, ...] = ()
     """Sentences: what could not be read, and nodes whose lines are missing or late."""
     trace: JobTrace | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """As plain data."""
+        """JSON form."""
         return {
             "version": 1,
             "cluster": self.cluster,

@@ -1,6 +1,6 @@
-"""The address of the loopback network that stands for a node at the receiver of the central journal.
+"""The loopback address that stands for a node at the receiver of the central journal.
 
-An address is given once and stays its node's, whatever becomes of it: files are named after it. Standard library,
+An address is assigned once and permanently, because files are named after it. Standard library,
 Python 3.9.
 """
 
@@ -15,14 +15,14 @@ _MOST = int(ipaddress.IPv4Address("127.255.255.254")) - _FIRST
 
 
 class Sources:
-    """By node, in a file that one process writes."""
+    """By node, in a file that a single process writes."""
 
     def __init__(self, path: str) -> None:
         self._path = path
         self._numbers = read(path)
 
     def address(self, node: str) -> str:
-        """A node's, which is on the disk when this returns; OSError where it cannot be."""
+        """A node's address, on disk when this returns; OSError if that fails."""
         if node not in self._numbers:
             number = max(self._numbers.values(), default=0) + 1
             if number > _MOST:
@@ -46,7 +46,7 @@ def address_of(number: int) -> str:
 
 
 def read(path: str) -> dict[str, int]:
-    """Number by node; empty before the first. OSError or ValueError where it cannot be read: no address is given twice."""
+    """Number by node; empty before the first. OSError or ValueError if unreadable: no address is assigned twice."""
     try:
         with open(path, encoding="utf-8") as file:
             found = json.load(file)
@@ -55,9 +55,9 @@ def read(path: str) -> dict[str, int]:
     if not isinstance(found, dict) or not all(
         isinstance(one, int) and 0 < one <= _MOST for one in found.values()
     ):
-        raise ValueError(f"{path} does not hold numbers of nodes")
+        raise ValueError(f"{path} does not contain node numbers")
     if len(set(found.values())) != len(found):
-        raise ValueError(f"{path} has one number for two nodes")
+        raise ValueError(f"{path} has the same number for two nodes")
     return found
 
 

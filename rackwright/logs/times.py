@@ -1,4 +1,4 @@
-"""Points in time as people write them."""
+"""Points in time as users write them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TODAY = ("%H:%M", "%H:%M:%S")
 def moment(text: str, now: float) -> float:
     """`2h` is two hours ago; otherwise a date, a time of today or both, in UTC. RackwrightError for anything else.
 
-    Never before 1970: no line is, and a journal's tools take no negative time.
+    Never before 1970: no line is that old, and journal tools accept no negative time.
     """
     found = _AGO.fullmatch(text.strip())
     if found:
@@ -34,5 +34,6 @@ def moment(text: str, now: float) -> float:
             at -= timedelta(days=at.timestamp() > now)  # 23:50 at five past midnight is yesterday's
         return max(0.0, at.timestamp())
     raise RackwrightError(
-        f"{printable(text, 60)} is not a time.", hint="e.g. 2h, 30m, 3d, 10:30 or 2026-11-27 10:30, in UTC"
+        f"{printable(text, 60)} is not a valid time.",
+        hint="e.g. 2h, 30m, 3d, 10:30 or 2026-11-27 10:30, in UTC",
     )

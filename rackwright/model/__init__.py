@@ -1,1 +1,1 @@
-"""The typed cluster: frozen types of the cluster, its nodes, SKUs and options."""
+"""The typed cluster: frozen types for the cluster, its nodes, SKUs and options."""

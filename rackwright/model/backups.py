@@ -1,6 +1,6 @@
-"""What a role adds to the backups of a head, and how it is put back.
+"""What a role adds to the backups of a head, and how it is restored.
 
-A role whose state cannot be rebuilt from the cluster file implements `BacksUp`; no role names another one.
+A role whose state cannot be rebuilt from the cluster file implements `BacksUp`; no role refers to another.
 """
 
 from __future__ import annotations
@@ -20,32 +20,32 @@ class BackupPart:
     name: str
     """Unique on a node: lower-case letters, digits and dashes."""
     about: str
-    """What it is, e.g. `database slurm_acct_db`."""
+    """Description for messages, e.g. `database slurm_acct_db`."""
     dump: str | None = None
-    """Shell command whose standard output is the part; it runs as root."""
+    """Shell command, run as root, whose standard output is the backup."""
     load: str | None = None
-    """Shell command that puts it back from its standard input, replacing what is there."""
+    """Shell command that restores the part from its standard input, replacing what is there."""
     folder: str | None = None
-    """In place of both commands: a folder that is archived, and put back whole."""
+    """Instead of the two commands: a folder that is archived and restored whole."""
     ready: str = "true"
-    """Shell command that succeeds where the part can be read and put back, e.g. once its filesystem is mounted."""
+    """Shell command that succeeds when the part can be read and restored, e.g. once its filesystem is mounted."""
     restorable: bool = True
-    """False: it is kept for people to read, and never put back on a node."""
+    """False: kept for reference only, never restored to a node."""
 
     def to_json(self) -> dict[str, Any]:
-        """For the programs on the node."""
+        """JSON form for the programs on the node."""
         return asdict(self)
 
 
 @dataclass(frozen=True)
 class StoppedUnit:
-    """A unit that must not run while a backup is put back."""
+    """A unit that must not run during a restore."""
 
     unit: str
     starts: int
-    """Units of a lower number start first, on all nodes."""
+    """Units with lower numbers start first, across all nodes."""
     answers: str = "true"
-    """Shell command that succeeds once the unit serves again."""
+    """Shell command that succeeds once the unit responds again."""
 
 
 class BacksUp:
@@ -56,16 +56,16 @@ class BacksUp:
         raise NotImplementedError
 
     def stopped_for_restore(self, cluster: Cluster, node: Node) -> tuple[StoppedUnit, ...]:
-        """Units of this node that stop while a backup is put back on any node of the cluster."""
+        """Units of this node that stop while any node of the cluster is restored."""
         return ()
 
     def overwritten_by_restore(self, cluster: Cluster, node: Node) -> Mapping[str, str]:
-        """Shell commands by what they look for, each of which prints a line for what a restore would destroy."""
+        """Description to shell command, which prints a line for each item that a restore would overwrite."""
         return {}
 
 
 def parts_of(cluster: Cluster, node: Node) -> tuple[BackupPart, ...]:
-    """All parts of a node's backups, in the order of its roles."""
+    """All parts of a node's backups, in role order."""
     return tuple(
         part
         for options in node.options.values()
@@ -75,7 +75,7 @@ def parts_of(cluster: Cluster, node: Node) -> tuple[BackupPart, ...]:
 
 
 def stopped_units(cluster: Cluster) -> tuple[tuple[Node, StoppedUnit], ...]:
-    """Units of all nodes that stop for a restore, in the order in which they start."""
+    """Units of all nodes that stop for a restore, in start order."""
     found = [
         (node, unit)
         for node in cluster.nodes
@@ -87,7 +87,7 @@ def stopped_units(cluster: Cluster) -> tuple[tuple[Node, StoppedUnit], ...]:
 
 
 def overwritten(cluster: Cluster, node: Node) -> dict[str, str]:
-    """Shell commands by what they look for, of all roles of a node."""
+    """As `overwritten_by_restore`, for all roles of a node."""
     return {
         about: command
         for options in node.options.values()

@@ -1,4 +1,4 @@
-"""How the baseboard management controller (BMC) of a node is reached."""
+"""How to reach the baseboard management controller (BMC) of a node."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rackwright.model.options import Frozen
 
 
 class BmcProtocol(StrEnum):
-    """The protocol a BMC is driven with."""
+    """The protocol that a BMC is managed with."""
 
     REDFISH = "redfish"
     IPMI = "ipmi"
@@ -21,12 +21,12 @@ class BmcProtocol(StrEnum):
 
     @property
     def port(self) -> int:
-        """The port a BMC listens on unless another is declared."""
+        """Default port of each protocol."""
         return 443 if self is BmcProtocol.REDFISH else 623
 
 
 CipherSuite = Literal[3, 17]
-"""Of IPMI 2.0: 17 has SHA-256; 3 has SHA-1, and is all that many BMCs of before 2015 know."""
+"""IPMI 2.0 cipher suites: 17 uses SHA-256; 3 uses SHA-1 and is all that many BMCs built before 2015 support."""
 CertificateDigest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 """SHA-256 of a certificate in DER, lower case without colons."""
 BmcUserName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$")]
@@ -44,8 +44,8 @@ class Bmc(Frozen):
     ca: Path | None = None
     """PEM file of the CAs that may have signed its certificate; absolute once resolved."""
     certificate: str | None = None
-    """SHA-256 of the certificate that it shows; no other one is accepted then."""
+    """SHA-256 of the BMC's certificate; no other certificate is accepted."""
     cipher_suite: CipherSuite = 17
-    """Of IPMI; others are never used."""
+    """Allowed IPMI cipher suites; no others are used."""
     timeout_seconds: int = 30
-    """Of one request."""
+    """Timeout of one request."""

@@ -1,7 +1,7 @@
 """The resolved cluster: ranges expanded, SKUs looked up, defaults filled in.
 
 `rackwright.clusterfile.load.load_cluster(path)` builds it from a cluster file; everything else in
-rackwright (roles, plan, checks, burn-in, lab) reads this and nothing else.
+rackwright (roles, plan, checks, burn-in, lab) reads only this.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ class Network(Frozen):
     gateway: IPv4Address | None = None
     rails: int = 1
     rail_prefix: int | None = None
-    """Prefix length of each rail's subnet; set where `rails` is more than 1."""
+    """Prefix length of each rail's subnet; set if `rails` is more than 1."""
 
     def subnet(self, rail: int = 0) -> IPv4Network:
-        """The subnet of one rail, counted from 0; the whole network where there is one rail."""
+        """The subnet of one rail, counted from 0; the whole network if there is only one rail."""
         if self.rail_prefix is None or self.rails == 1:
             return self.cidr
         size = 1 << (32 - self.rail_prefix)
@@ -61,7 +61,7 @@ class NodeAddress(Frozen):
 
 
 class LabSize(Frozen):
-    """Resources of this node when the cluster is booted as a lab rack."""
+    """Resources of this node in a lab rack."""
 
     cpus: int
     memory_mib: int
@@ -82,24 +82,24 @@ class Node(Frozen):
     os: OsRelease
     addresses: tuple[NodeAddress, ...]
     mac: str | None = None
-    """Of its management port."""
+    """MAC address of its management port."""
     serial: str | None = None
-    """Of the machine, as its firmware and its BMC print it."""
+    """Serial number of the machine, as its firmware and its BMC print it."""
     bmc: Bmc | None = None
     install: Install | None = None
     rack: str | None = None
     position: int | None = None
     switches: tuple[str, ...] = ()
-    """Its leaf switches: one for all its ports, or one for each rail in order; empty: not declared."""
+    """Its leaf switches: one for all ports, or one per rail in order; empty: not declared."""
     lab: LabSize | None = None
     mig: dict[str, int] = Field(default_factory=dict)
-    """MIG profile to its instances on each GPU; empty: MIG is off."""
+    """MIG profile to number of instances per GPU; empty: MIG is off."""
     filesystems: tuple[Filesystem, ...] = ()
-    """Declared filesystems that it uses, each at its path; of those that it serves itself, too."""
+    """Declared filesystems that it mounts at their paths, including those that it serves itself."""
     served: tuple[Filesystem, ...] = ()
-    """Declared filesystems that it is a server of."""
+    """Declared filesystems that it serves."""
     options: dict[str, SerializeAsAny[RoleOptions]] = Field(default_factory=dict)
-    """Options of each role that runs on this node, the group's overrides merged in."""
+    """Options of each role that runs on this node, with the group's overrides merged in."""
 
     @property
     def family(self) -> OsFamily:
@@ -113,12 +113,12 @@ class Node(Frozen):
 
     @property
     def simulates_gpus(self) -> bool:
-        """Whether its GPUs are declared to be simulated by the lab."""
+        """Whether the lab simulates its GPUs."""
         lab = self.lab is not None and self.lab.gpus == "simulated"
         return lab and self.platform is Platform.CONTAINER and self.sku.gpus is not None
 
     def with_options(self, options: Mapping[str, RoleOptions]) -> Node:
-        """This node with those of the options whose role runs on it."""
+        """This node with only those options whose role runs on it."""
         bare = self.model_copy(update={"options": {}}) if self.options else self
         return bare.model_copy(
             update={"options": {role: given for role, given in options.items() if given.runs_on(bare)}}
@@ -129,7 +129,7 @@ class Node(Frozen):
         return next((given for given in self.options.values() if isinstance(given, kind)), None)
 
     def holds(self, *roles: NodeRole) -> bool:
-        """Whether the node holds at least one of these roles."""
+        """Whether the node has at least one of these node roles."""
         return not self.roles.isdisjoint(roles)
 
     def address_on(self, network: str, rail: int = 0) -> IPv4Address | None:
@@ -148,10 +148,10 @@ class Cluster(Frozen):
     path: Path
     """The cluster file."""
     sha256: str
-    """Of the cluster file's bytes."""
+    """SHA-256 of the cluster file's bytes."""
     networks: dict[str, Network]
     fabrics: dict[str, Fabric] = Field(default_factory=dict)
-    """Declared cabling, by the name of the network."""
+    """Declared cabling by network name."""
     storage: dict[str, Filesystem] = Field(default_factory=dict)
     """Declared filesystems by name, in file order."""
     ssh: Ssh
@@ -160,9 +160,9 @@ class Cluster(Frozen):
     waves: Waves = Waves()
     gpu_stack: GpuStack | None = None
     boot_network: BootNetwork | None = None
-    """Where machines without an operating system reach this control node."""
+    """Network on which machines without an operating system reach this control node."""
     firmware: dict[str, Baseline] = Field(default_factory=dict)
-    """Declared firmware and BIOS settings, by the name of the SKU."""
+    """Declared firmware and BIOS settings by SKU name."""
     nodes: tuple[Node, ...]
 
     @cached_property
@@ -171,12 +171,12 @@ class Cluster(Frozen):
         return {node.name: node for node in self.nodes}
 
     def running(self, role: str, options: RoleOptions | None = None) -> tuple[Node, ...]:
-        """Nodes that a role runs on, in file order; with `options`, only those that have exactly these."""
+        """Nodes that a role runs on, in file order; with `options`, only those with exactly these options."""
         nodes = (node for node in self.nodes if role in node.options)
         return tuple(node for node in nodes if options is None or node.options[role] == options)
 
     def holding(self, *roles: NodeRole) -> tuple[Node, ...]:
-        """Nodes that hold at least one of these roles, in file order."""
+        """Nodes with at least one of these node roles, in file order."""
         return tuple(node for node in self.nodes if node.holds(*roles))
 
     @cached_property
@@ -191,17 +191,17 @@ class Cluster(Frozen):
 
     @property
     def inner_networks(self) -> tuple[Network, ...]:
-        """The networks that nodes share with none but each other, in file order: not external ones, nor those of BMCs."""
+        """Networks that only cluster nodes are on, in file order: neither external networks nor BMC networks."""
         return tuple(net for net in self.networks.values() if net.purpose in INNER_PURPOSES)
 
     @cached_property
     def management(self) -> Network:
-        """The network rackwright reaches the nodes on, and daemons talk over."""
+        """The network that rackwright connects over and that daemons communicate over."""
         return next(net for net in self.networks.values() if net.purpose is NetworkPurpose.MANAGEMENT)
 
     def management_address(self, node: Node) -> IPv4Address:
-        """The address a node is reached on."""
+        """The address that rackwright connects to."""
         address = node.address_on(self.management.name)
-        if address is None:  # the loader rejects such a file; a cluster built in code may have none
+        if address is None:  # the loader rejects such a file, but a cluster built in code may have none
             raise ValueError(f"{node.name} has no address on {self.management.name}")
         return address

@@ -1,4 +1,4 @@
-"""How disks, arrays and volumes are named."""
+"""Names of disks, arrays and volumes."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 
 SERIAL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9 ._:+-]{0,126}[A-Za-z0-9])?")
-"""A serial that can be typed. Others are treated as missing: no disk is chosen by one."""
+"""A serial number that can be typed. Others are treated as missing: they select no disk."""
 DEVICE = "@DEVICE@"
-"""In the text of a mount unit, where the name of a disk goes that is known on its node only."""
+"""Placeholder in a mount unit for a disk name that is known only on its node."""
 SUPERBLOCK_NAME_MAX = 32
 """Bytes of `HOST:NAME` in an md superblock of version 1 (Linux, include/uapi/linux/raid/md_p.h, set_name)."""
 
@@ -26,15 +26,15 @@ class Selector:
 
 
 def array_path(name: str) -> str:
-    """What mdadm is told to call an array of this name."""
+    """Array name as passed to mdadm."""
     return f"/dev/md/{name}"
 
 
 def array_link(host: str, name: str) -> str:
-    """udev's link by the name in the superblock: how an array is opened and mounted.
+    """udev's link by the name in the superblock, used to open and mount an array.
 
-    An initramfs assembles arrays before the machine has its name, takes them for another machine's, and links them as
-    /dev/md/HOST:NAME; this link is the same either way (63-md-raid-arrays.rules; seen on Debian 13, 2026-11-25).
+    An initramfs assembles arrays before the host name is set, considers them foreign, and links them as
+    /dev/md/HOST:NAME; this link is the same in both cases (63-md-raid-arrays.rules; seen on Debian 13, 2026-11-25).
     """
     return f"/dev/disk/by-id/md-name-{host}:{name}"
 

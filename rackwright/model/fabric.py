@@ -1,4 +1,4 @@
-"""A declared fabric: leaves, spines, and every cable with the port at each end."""
+"""A declared fabric: leaves, spines, and every cable with the ports at its ends."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class NodePort:
 
 @dataclass(frozen=True, slots=True, order=True)
 class SwitchPort:
-    """A port of a switch, by the number that discovery prints."""
+    """A switch port, by the number that discovery prints."""
 
     switch: str
     port: int
@@ -43,11 +43,11 @@ class Cable:
     near: End
     far: SwitchPort
     speed_gbps: float | None = None
-    """Gb/s of the whole link; None: not declared."""
+    """Speed of the whole link in Gb/s; None: not declared."""
     lanes: int | None = None
-    """1, 2, 4, 8 or 12; None: not declared."""
+    """Number of lanes: 1, 2, 4, 8 or 12; None: not declared."""
     label: str | None = None
-    """What is written on the cable."""
+    """Label on the cable."""
     origin: str = BY_RULE
     """`by rule`, or the line of the cable list, e.g. `cables.csv:17`."""
 
@@ -58,7 +58,7 @@ class Cable:
 
     @property
     def uplink(self) -> bool:
-        """Whether it is between two switches."""
+        """Whether it connects two switches."""
         return isinstance(self.near, SwitchPort)
 
     @property
@@ -68,16 +68,16 @@ class Cable:
 
 @dataclass(frozen=True)
 class SwitchId:
-    """How a switch appears in discovery."""
+    """How discovery identifies a switch."""
 
     name: str
-    """In the cluster file."""
+    """Name in the cluster file."""
     description: str | None = None
-    """Its node description (InfiniBand) or LLDP system name; None: the name in the cluster file is part of it."""
+    """InfiniBand node description or LLDP system name; None: discovery prints a text that contains the name."""
     guid: str | None = None
-    """Its node GUID, 16 hexadecimal digits; None: found by its description."""
+    """InfiniBand node GUID, 16 hexadecimal digits; None: found by description."""
     firmware: str | None = None
-    """Declared release; None: all switches of a model are to have the same."""
+    """Expected firmware release; None: all switches of a model must have the same."""
     ports: int | None = None
 
 
@@ -89,30 +89,30 @@ class Fabric:
     kind: LinkKind
     rails: int
     leaves: tuple[str, ...]
-    """In the order of rails and units."""
+    """Leaves in the order of rails and units."""
     spines: tuple[str, ...]
     cables: tuple[Cable, ...]
-    """Node cables in file order, rail by rail, then uplinks."""
+    """Node cables in file order, by rail, then uplinks."""
     switches: Mapping[str, SwitchId] = field(default_factory=dict)
     """Every leaf and spine, by name."""
     port_name: str = "{port}"
     """How LLDP names a port of a switch, e.g. `swp{port}`."""
     max_ber: float | None = None
-    """Largest effective bit error rate of a healthy link; None: not judged."""
+    """Highest effective bit error rate of a healthy link; None: not checked."""
 
     @cached_property
     def by_end(self) -> dict[End, Cable]:
-        """The cable at each end."""
+        """Cable by each of its ends."""
         return {end: cable for cable in self.cables for end in cable.ends}
 
     @cached_property
     def leaf_of(self) -> dict[NodePort, SwitchPort]:
-        """The leaf port of each node port."""
+        """Leaf port by node port."""
         return {cable.near: cable.far for cable in self.cables if isinstance(cable.near, NodePort)}
 
     @cached_property
     def spines_of(self) -> dict[str, tuple[str, ...]]:
-        """The spines that each leaf has a cable to, in order."""
+        """Spines that each leaf has a cable to, in order."""
         found: dict[str, dict[str, None]] = {leaf: {} for leaf in self.leaves}
         for cable in self.cables:
             if isinstance(cable.near, SwitchPort):
@@ -121,7 +121,7 @@ class Fabric:
 
     @cached_property
     def subnets(self) -> tuple[tuple[str, ...], ...]:
-        """The switches that cables connect, leaves first, in the order of their leaves; usually all of them."""
+        """Groups of switches that cables connect, leaves first; usually a single group."""
         of = {switch: switch for switch in (*self.leaves, *self.spines)}
 
         def root(switch: str) -> str:

@@ -1,4 +1,4 @@
-"""The firmware that nodes of a SKU should have: versions, images that bring them there, BIOS attributes."""
+"""Declared firmware of a SKU: versions, images to update to them, and BIOS attributes."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ FirmwareVersion = Annotated[str, StringConstraints(pattern=r"^[0-9A-Za-z][0-9A-Z
 ComponentGlob = Annotated[
     str, StringConstraints(pattern=r"^[0-9A-Za-z*?][0-9A-Za-z*?._+:()/, #-]{0,127}$", min_length=1)
 ]
-"""Id or name of entries of a firmware inventory; `*` stands for any text, `?` for one character."""
+"""Id or name of firmware inventory entries; `*` matches any text, `?` one character."""
 AttributeName = Annotated[str, StringConstraints(pattern=r"^[0-9A-Za-z_][0-9A-Za-z_.:#-]{0,127}$")]
-"""As the maker's attribute registry has it, e.g. `SR-IOVSupport#00A6`."""
+"""As in the vendor's attribute registry, e.g. `SR-IOVSupport#00A6`."""
 _TEXT_MAX = 256
 AttributeText = Annotated[str, StringConstraints(pattern=r"^[ -~]{0,256}$")]
 
@@ -36,10 +36,11 @@ AttributeText = Annotated[str, StringConstraints(pattern=r"^[ -~]{0,256}$")]
 def _plain(value: Data) -> Data:
     if not isinstance(value, str | int):  # bool is an int
         raise mistake(
-            "Expected text, a whole number, or true or false.", "as the maker's attribute registry has it"
+            "Expected text, a whole number, or true or false.",
+            "use the type from the vendor's attribute registry",
         )
     if isinstance(value, str) and not (len(value) <= _TEXT_MAX and value.isascii() and value.isprintable()):
-        raise mistake("Not a value of a BIOS attribute: ASCII characters, at most 256.", "e.g. `Enabled`")
+        raise mistake("Not a valid BIOS attribute value: at most 256 ASCII characters.", "e.g. `Enabled`")
     return value
 
 
@@ -47,15 +48,15 @@ AttributeValue = Annotated[AttributeText | int | bool, BeforeValidator(_plain)]
 
 
 class Release(Frozen):
-    """The version that a component should have; short form: the version alone."""
+    """The declared version of a component; short form: the bare version."""
 
-    version: FirmwareVersion = Field(description="Exactly as the BMC reports it.")
+    version: FirmwareVersion = Field(description="Version exactly as the BMC reports it.")
     file: Path | None = Field(
         default=None, description="Image with this version, relative to the cluster file."
     )
     sha256: Sha256 | None = Field(default=None, description="SHA-256 of `file`.")
     url: HttpUrl | None = Field(
-        default=None, description="In place of `file`: where BMCs fetch the image themselves."
+        default=None, description="URL from which BMCs download the image, instead of `file`."
     )
 
     @model_validator(mode="before")
@@ -66,9 +67,9 @@ class Release(Frozen):
     @model_validator(mode="after")
     def _one_image(self) -> Self:
         if self.file is not None and self.url is not None:
-            raise mistake("The image is declared as a file and as a URL.", "keep one of them")
+            raise mistake("The image has both a `file` and a `url`.", "keep one of them")
         if (self.file is None) != (self.sha256 is None):
-            raise mistake("A file goes with its SHA-256, and that with a file.", "`sha256sum FILE` prints it")
+            raise mistake("`file` and `sha256` must be set together.", "`sha256sum FILE` prints the digest")
         return self
 
     @classmethod
@@ -79,7 +80,7 @@ class Release(Frozen):
 
     @property
     def has_image(self) -> bool:
-        """Whether it can be installed."""
+        """Whether an image is declared."""
         return self.file is not None or self.url is not None
 
 
@@ -87,21 +88,21 @@ class Baseline(Frozen):
     """The firmware and BIOS settings of one SKU."""
 
     bios: Release | None = Field(default=None, description="BIOS (UEFI) of the system.")
-    bmc: Release | None = Field(default=None, description="The BMC's own firmware.")
+    bmc: Release | None = Field(default=None, description="Firmware of the BMC.")
     components: dict[ComponentGlob, Release] = Field(
         default_factory=dict,
-        description="Id or name in the BMC's firmware inventory to its version, e.g. `HGX_FW_GPU_*`. `*` stands for any "
-        "text, `?` for one character.",
+        description="Id or name in the BMC's firmware inventory to version, e.g. `HGX_FW_GPU_*`. `*` matches any "
+        "text, `?` one character.",
     )
     bios_attributes: dict[AttributeName, AttributeValue] = Field(
         default_factory=dict,
-        description="BIOS attribute to its value, both as the maker's attribute registry has them, e.g. "
+        description="BIOS attribute to value, both as in the vendor's attribute registry, e.g. "
         "`ProcVirtualization: Enabled`.",
     )
 
     @property
     def releases(self) -> dict[str, Release]:
-        """Each declared version by what it is of: `bmc`, `bios`, and globs; in the order in which they are updated."""
+        """Declared versions by component (`bmc`, `bios` or a glob), in update order."""
         own = {"bmc": self.bmc, "bios": self.bios}
         return {name: one for name, one in own.items() if one is not None} | self.components
 

@@ -1,7 +1,7 @@
-"""The `gpu_stack` section, which `rackwright lock` solves.
+"""The `gpu_stack` section, which `rackwright lock` resolves to exact versions.
 
-The lock chooses a value that is left out from the shipped tables and writes it into the lock file;
-a value that is set is used or refused, never replaced.
+The lock picks values that are left out from the shipped tables and writes them to the lock file; a value that is
+set is used or refused, never replaced.
 """
 
 from __future__ import annotations
@@ -55,13 +55,14 @@ class DriverRequest(Frozen):
     """The driver."""
 
     branch: BranchText | None = Field(
-        default=None, description="None: the long-term branch; on a distribution's archive, what it offers."
+        default=None,
+        description="Driver branch. None: the long-term branch, or what the distribution's archive has.",
     )
-    version: DriverText | None = Field(default=None, description="Exact. None: the branch's newest.")
+    version: DriverText | None = Field(default=None, description="Exact version. None: the branch's newest.")
 
 
 class ToolkitVersions(Frozen):
-    """The container toolkit's four packages one by one; they work only at the same version."""
+    """Versions of the container toolkit's four packages; they work only at the same version."""
 
     nvidia_container_toolkit: VersionText
     nvidia_container_toolkit_base: VersionText
@@ -69,49 +70,51 @@ class ToolkitVersions(Frozen):
     libnvidia_container1: VersionText
 
     def distinct(self) -> list[str]:
-        """The versions named, each once."""
+        """The distinct versions."""
         return sorted(set(self.model_dump().values()))
 
 
 class GpuStack(Frozen):
-    """The driver stack of the nodes with GPUs; `rackwright lock` solves it to exact versions."""
+    """The driver stack of GPU nodes; `rackwright lock` resolves it to exact versions."""
 
     source: Literal["nvidia", "distribution", "mirror"] = Field(
         default="nvidia",
-        description="nvidia: NVIDIA's repositories; distribution: the OS's own archive; mirror: the site's.",
+        description="nvidia: NVIDIA's repositories; distribution: the OS archive; mirror: the site's mirror.",
     )
     package_index: tuple[str, ...] = Field(
         default=(),
-        description="`Packages` files, or repomd.xml or primary.xml of EL's repositories (also .gz, .xz), of the "
-        "driver's source and of the OS's own archive: URLs, or paths from the cluster file. With them the lock has "
-        "exact revisions and hashes; it names those that it lacks.",
+        description="`Packages` files, or repomd.xml or primary.xml of EL repositories (also .gz, .xz), of the "
+        "driver's source and of the OS archive: URLs, or paths relative to the cluster file. With them the lock has "
+        "exact revisions and hashes; it lists those that are missing.",
     )
     driver: DriverRequest = DriverRequest()
     modules: Literal["auto", "open", "proprietary"] = Field(
-        default="auto", description="Kernel modules. auto: open from Turing on, proprietary before."
+        default="auto", description="Kernel modules. auto: open from Turing on, proprietary on older GPUs."
     )
     cuda: CudaText | None = Field(
         default=None,
-        description="Toolkit on the nodes; `none`: no toolkit. Left out: the newest that came with the driver.",
+        description="CUDA toolkit on the nodes; `none`: no toolkit. Default: the newest released with the driver.",
     )
     dcgm: VersionOrNone | None = Field(default=None, description="Version of DCGM 4.")
     container_toolkit: VersionOrNone | ToolkitVersions | None = Field(
-        default=None, description="One version for its four packages; none: leave it out."
+        default=None, description="Version of all four container toolkit packages; `none`: not installed."
     )
     nccl: VersionOrNone | None = None
-    imex: bool | None = Field(default=None, description="None: where the SKU's NVLink domain spans nodes.")
-    ofed: Literal["inbox", "doca"] = Field(default="inbox", description="RDMA drivers.")
+    imex: bool | None = Field(
+        default=None, description="Install IMEX. None: if the SKU's NVLink domain spans nodes."
+    )
+    ofed: Literal["inbox", "doca"] = Field(default="inbox", description="Source of the RDMA drivers.")
     doca: VersionText | None = Field(default=None, description="DOCA-Host release, with `ofed: doca`.")
     kernel: str | None = Field(
         default=None,
         min_length=3,
-        description="As uname -r prints it, e.g. `6.8.0-139-generic` or `5.14.0-687.46.1.el9_8`. None: the newest of "
-        "the index, or of our table, that the driver is not known to fail on.",
+        description="Kernel release as `uname -r` prints it, e.g. `6.8.0-139-generic` or `5.14.0-687.46.1.el9_8`. None: the "
+        "newest of the index, or of the shipped table, that the driver is not known to fail on.",
     )
     secure_boot: bool = Field(default=False, description="Whether the nodes boot with Secure Boot.")
     mok_enrolled: bool = Field(
         default=False, description="Whether the site's module-signing key (MOK) is enrolled on the nodes."
     )
     security: Literal["enforce", "warn", "ignore"] = Field(
-        default="warn", description="What versions below the minimum-security table are."
+        default="warn", description="How to treat versions below the minimum-security table."
     )

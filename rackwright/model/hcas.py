@@ -1,6 +1,6 @@
-"""What roles declare about a node's RDMA devices and fabric ports, found with `node.offers(Interface)`.
+"""Interfaces of roles for a node's RDMA devices and fabric ports, found with `node.offers(Interface)`.
 
-As rackwright.model.interfaces: options classes implement these, and no role names or imports another one.
+As in rackwright.model.interfaces, options classes implement these, and no role refers to another.
 """
 
 from __future__ import annotations
@@ -13,58 +13,58 @@ if TYPE_CHECKING:
 
 
 class Hca(NamedTuple):
-    """An RDMA device of a node, at one port of one rail."""
+    """An RDMA device of a node at one port of one rail."""
 
     name: str
-    """As /sys/class/infiniband has it once the role that names it was applied, e.g. `mlx5_rail0`."""
+    """Name in /sys/class/infiniband once the naming role is applied, e.g. `mlx5_rail0`."""
     network: str
-    """Network of the cluster file."""
+    """Network name in the cluster file."""
     rail: int
     pci: str | None = None
-    """PCI address, e.g. `0000:18:00.0`; None: of a software device, which has none."""
+    """PCI address, e.g. `0000:18:00.0`; None: a software device without one."""
     netdev: str | None = None
-    """Network interface, where it is declared; None: what sysfs has below the device."""
+    """Declared network interface; None: the one that sysfs lists below the device."""
     port: int = 1
 
 
 class DeclaresHcas:
-    """Options of the role that names the RDMA devices of a node."""
+    """Options of the role that names a node's RDMA devices."""
 
     def hcas(self, cluster: Cluster, node: Node) -> tuple[Hca, ...]:
-        """Those of this node, network by network and rail by rail."""
+        """RDMA devices of this node, by network and rail."""
         raise NotImplementedError
 
 
 class NamesInterfaces:
-    """Options of the role that names the network interfaces of a node."""
+    """Options of the role that names a node's network interfaces."""
 
     def interface(self, cluster: Cluster, network: str, rail: int = 0) -> str | None:
-        """The interface with a network's (a rail's) address: a VLAN's, where it is tagged; None: not declared."""
+        """The interface with the address of a network (or rail), a VLAN interface if tagged; None: not declared."""
         raise NotImplementedError
 
     def port(self, network: str, rail: int = 0) -> str | None:
-        """The port or bond on which a network (a rail of it) arrives, below any VLAN; None: not declared."""
+        """The port or bond that carries a network (or rail), below any VLAN; None: not declared."""
         raise NotImplementedError
 
 
 class LimitsLockedMemory:
-    """Options of the role that limits how much memory sessions and services may lock."""
+    """Options of the role that limits locked memory of sessions and services."""
 
     @property
     def locks_any_memory(self) -> bool:
-        """Whether both may lock as much as there is, as RDMA registration needs."""
+        """Whether both have unlimited locked memory, as RDMA registration needs."""
         raise NotImplementedError
 
 
 class RunsSubnetManager:
-    """Options of the role that runs InfiniBand's subnet manager, on the nodes that run it."""
+    """Options of the role that runs the InfiniBand subnet manager, on its nodes."""
 
     def subnet_managers(self, network: str) -> tuple[str, ...]:
-        """Nodes that run one for a network, the master first; empty: a switch or UFM does."""
+        """Nodes that run a subnet manager for a network, the master first; empty: a switch or UFM runs it."""
         raise NotImplementedError
 
     def pkeys(self, cluster: Cluster, node: Node, network: str) -> frozenset[int]:
-        """P_Keys that the ports of a node are to have on a network, bit 15 set where it is a full member."""
+        """P_Keys that a network's node ports should have, with bit 15 set for full members."""
         raise NotImplementedError
 
 
@@ -73,24 +73,24 @@ class MarksTraffic:
 
     @property
     def traffic_class(self) -> int:
-        """The IP traffic class of RDMA packets: DSCP times 4, without ECN's bits."""
+        """IP traffic class of RDMA packets: DSCP times 4, without the ECN bits."""
         raise NotImplementedError
 
     priority: int
-    """The 802.1p priority that those packets have, 0 to 7."""
+    """802.1p priority of those packets, 0 to 7."""
 
 
 class ReducesInSwitches:
-    """Options of the role that declares SHARP: the switches of a fabric reduce what passes them."""
+    """Options of the role that declares SHARP: a fabric's switches perform reductions."""
 
     def reduces(self, network: str) -> bool:
-        """Whether collectives on this network may use it."""
+        """Whether collectives on this network may use SHARP."""
         raise NotImplementedError
 
 
 class SetsCollectives:
-    """Options of the role that derives the settings of NCCL from the declared fabric."""
+    """Options of the role that derives NCCL settings from the declared fabric."""
 
     def collective_environment(self, cluster: Cluster, node: Node) -> Mapping[str, str]:
-        """NCCL_* variables of this node, as its /etc/nccl.conf has them."""
+        """NCCL_* variables of this node, as in its /etc/nccl.conf."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""The name of every address of a cluster: what /etc/hosts of every node and the site's own resolver know."""
+"""Names of all cluster addresses, for /etc/hosts of every node and for the site's resolver."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ _HOST_NAME = re.compile(
 
 
 def host_name(name: str) -> str:
-    """The name itself; ValueError where it is not the name of a host."""
+    """The name itself; ValueError unless it is a valid host name."""
     if len(name) > 253 or not _HOST_NAME.fullmatch(name):
         raise ValueError(
-            f"{name!r} is not a host name: labels of letters, digits and hyphens, joined by dots."
+            f"{name!r} is not a valid host name: use labels of letters, digits and hyphens, joined by dots."
         )
     return name
 
 
 class ExtraHost(Frozen):
-    """An address, and its names, that does not belong to a node of the cluster."""
+    """An address outside the cluster, with its names."""
 
-    address: IPv4Address = Field(description="Its IPv4 address.")
-    names: tuple[str, ...] = Field(min_length=1, description="Its names, the canonical one first.")
+    address: IPv4Address = Field(description="IPv4 address.")
+    names: tuple[str, ...] = Field(min_length=1, description="Host names, the canonical one first.")
 
     @field_validator("names")
     @classmethod
@@ -52,8 +52,8 @@ class HostNames:
 def host_names(cluster: Cluster, extra_hosts: Iterable[ExtraHost] = ()) -> Iterator[HostNames]:
     """Every node on every network, then the declared extra hosts.
 
-    The management address carries the node's name; the others `name-network` or, where a network
-    has rails, `name-network-railN`.
+    The management address has the node's name; the others have `name-network` or, on networks with rails,
+    `name-network-railN`.
     """
     for node in cluster.nodes:
         yield HostNames(str(cluster.management_address(node)), (node.fqdn, node.name))

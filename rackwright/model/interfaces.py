@@ -1,6 +1,6 @@
 """What a role may need from another role on the same node, found with `node.offers(Interface)`.
 
-Options classes implement these interfaces; no role names or imports another one.
+Options classes implement these interfaces; no role refers to another.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class UserAccount(Protocol):
-    """A user with the same number on every node."""
+    """A user with the same uid on every node."""
 
     @property
     def name(self) -> str: ...
@@ -38,14 +38,14 @@ class DeclaresUsers:
 
 
 class MakesHomes:
-    """Options of the role that makes home directories on a declared filesystem; clients of it make none."""
+    """Options of the role that creates home directories on a declared filesystem; its clients create none."""
 
 
 class NamesHosts:
     """Options of the role that writes /etc/hosts."""
 
     extra_hosts: tuple[ExtraHost, ...]
-    """What it names besides the nodes of the cluster."""
+    """Host names besides those of the cluster's nodes."""
 
 
 class SetsUpGpuRepository:
@@ -53,17 +53,17 @@ class SetsUpGpuRepository:
 
 
 class AccountingDatabase:
-    """The role creates the database of the workload manager's accounting, on the node it runs on."""
+    """The role creates the accounting database of the workload manager, on its node."""
 
     database: str
     user: str
-    """Database user, only from where the accounting runs (UsesAccountingDatabase)."""
+    """Database user that may connect only from the accounting hosts (UsesAccountingDatabase)."""
     password_secret: ClassVar[str] = "slurmdbd_password"
     port: ClassVar[int] = 3306
 
 
 class UsesAccountingDatabase:
-    """The workload manager's accounting connects from some nodes to that database."""
+    """The workload manager's accounting connects to that database from some nodes."""
 
     def uses_database_on(self, node: Node) -> bool:
         """Whether it connects from this node."""
@@ -71,14 +71,14 @@ class UsesAccountingDatabase:
 
 
 class ReadsDatabaseServer:
-    """Options of a role whose program logs in to the database server as a Unix user, over its socket, without a password."""
+    """Options of a role whose program connects to the database as a Unix user over the socket, without a password."""
 
     database_user: ClassVar[str]
-    """That user, in the system and in the database."""
+    """The user, with the same name in the system and in the database."""
 
 
 class SharedKey(NamedTuple):
-    """A key file that is the same on all nodes, and the unit that reads it when it starts."""
+    """A key file that is identical on all nodes, and the unit that reads it at startup."""
 
     path: str
     owner: str
@@ -91,21 +91,21 @@ class SharedKey(NamedTuple):
 
 
 class SharesKey:
-    """Nodes with different keys refuse each other: its secret changes on all at once, and not wave by wave."""
+    """Nodes with different keys reject each other: rotate its secret on all nodes at once, not in waves."""
 
     shared_secret: ClassVar[str]
 
     def shared_key(self, node: Node, secret: str) -> SharedKey:
-        """The key file of a node, for a value of the secret."""
+        """The node's key file for a value of the secret."""
         raise NotImplementedError
 
 
 class ProvesUsers:
-    """Options of the role with which a process proves to other nodes which user runs it (MUNGE)."""
+    """Options of the role that authenticates users between nodes (MUNGE)."""
 
 
 class GoesFirst:
-    """What other nodes wait for: its nodes come first where `waves.size` splits a stage; by default all go at once."""
+    """A service that other nodes wait for: with `waves.size` its nodes go first; by default all go at once."""
 
     def goes_first(self, node: Node) -> bool:
         """Whether other nodes wait for this one."""
@@ -113,22 +113,22 @@ class GoesFirst:
 
 
 class RunsWorkloadManager:
-    """The role runs a workload manager; nodes are drained in it before something disruptive."""
+    """The role runs a workload manager, which drains nodes before disruptive changes."""
 
     workload_manager: ClassVar[WorkloadManager]
     core_spec_count: int
-    """Cores of each node that it gives to no job."""
+    """Cores of each node that are reserved from jobs."""
 
 
 class NamesJobUsers:
     """Options of the role whose workload manager knows users by their Unix names."""
 
     users: Mapping[str, object]
-    """By name; the users themselves come from elsewhere."""
+    """User names; the users themselves come from elsewhere."""
 
 
 class ManagesImexChannels:
-    """Options of the role whose workload manager can make an IMEX channel for each job."""
+    """Options of the role whose workload manager can create an IMEX channel per job."""
 
     @property
     def manages_imex_channels(self) -> bool:
@@ -137,14 +137,14 @@ class ManagesImexChannels:
 
 
 class ChecksNodeHealth:
-    """The role puts a program on nodes with which a node checks itself; the workload manager runs it."""
+    """The role installs a node health check program; the workload manager runs it."""
 
     health_program: ClassVar[str]
-    """Absolute path."""
+    """Absolute path of the program."""
 
 
 class RunsDcgm:
-    """The role runs DCGM's host engine, with health watches set, on nodes with GPUs."""
+    """The role runs DCGM's host engine with health watches on GPU nodes."""
 
     @property
     def dcgm_host(self) -> str:
@@ -153,41 +153,41 @@ class RunsDcgm:
 
 
 class ServesTime:
-    """The role keeps the clocks of the cluster."""
+    """The role synchronizes the clocks of the cluster."""
 
     @property
     def own_clock_stratum(self) -> int | None:
-        """Stratum of the head where its own clock is declared to be the site's time; None: it follows servers."""
+        """Stratum of the head if its clock is declared to be the site's time source; None: it follows servers."""
         raise NotImplementedError
 
 
 class NeedsForwarding:
-    """The role runs something that makes the node forward packets, e.g. containers behind a bridge; it turns that on."""
+    """The role runs software that makes the node forward packets, e.g. bridged containers; it enables forwarding."""
 
 
 class ProvidesCollectives:
-    """Options of the role that installs MPI and, on nodes with GPUs, the programs that measure collectives."""
+    """Options of the role that installs MPI and, on GPU nodes, programs that measure collectives."""
 
     @property
     def program_folders(self) -> tuple[str, ...]:
-        """Folders of all_reduce_perf and its like, searched in this order; empty where the role has none."""
+        """Folders with all_reduce_perf and similar programs, in search order; empty if there are none."""
         raise NotImplementedError
 
     def mpi_command(self, node: Node) -> tuple[str, ...]:
-        """A program each rank runs: all-reduces rank + 1, prints `rackwright-mpi RANK SIZE SUM HOST`."""
+        """A program that each rank runs: all-reduces rank + 1, prints `rackwright-mpi RANK SIZE SUM HOST`."""
         raise NotImplementedError
 
 
 class ReservesMemory:
-    """Options of a role whose services hold memory that a job on the same node cannot have."""
+    """Options of a role whose services use memory that jobs on the node cannot have."""
 
     def reserved_mib(self, node: Node) -> int:
-        """MiB that its services need on this node."""
+        """Memory in MiB that its services need on this node."""
         raise NotImplementedError
 
 
 PRIVILEGED_GROUPS = ("sudo", "wheel", "admin", "docker", "lxd", "disk")
-"""sudo's groups of Debian, Ubuntu and EL, and groups that own a container daemon's socket or the disks."""
+"""Admin groups of Debian, Ubuntu and EL, and groups that own a container daemon's socket or the disks."""
 
 
 class DeclaresLogins:
@@ -195,22 +195,22 @@ class DeclaresLogins:
 
     @property
     def login_keys(self) -> Mapping[str, tuple[str, ...]]:
-        """Lines of authorized_keys that it declares, by user, and users that may become root without any."""
+        """Declared authorized_keys lines by user, and users that may become root without any."""
         raise NotImplementedError
 
     @property
     def root_groups(self) -> Mapping[str, tuple[str, ...]]:
-        """Declared members of each group whose members can become root."""
+        """Declared members of each group that grants root."""
         raise NotImplementedError
 
     @property
     def login_files(self) -> tuple[str, ...]:
-        """Files of keys, of sudo and of sshd that it compares whole."""
+        """Key, sudo and sshd files that it compares as a whole."""
         raise NotImplementedError
 
     @property
     def administrators(self) -> tuple[str, ...]:
-        """Users that may become root by its rules of sudo."""
+        """Users that its sudo rules allow to become root."""
         raise NotImplementedError
 
     @property
@@ -220,26 +220,26 @@ class DeclaresLogins:
 
 
 class AddsLogins:
-    """Options of a role that lets in further users than declared ones, e.g. those of a directory."""
+    """Options of a role that admits users besides the declared ones, e.g. from a directory."""
 
     @property
     def added_login_files(self) -> tuple[str, ...]:
-        """Files of sudo and of sshd that it compares whole, besides those of DeclaresLogins."""
+        """sudo and sshd files that it compares as a whole, besides those of DeclaresLogins."""
         raise NotImplementedError
 
 
 class ComparesGroups:
-    """Options of a role that declares all members of groups, and takes others out."""
+    """Options of a role that declares all members of groups and removes others."""
 
     compared_groups: ClassVar[frozenset[str]]
     """Their names."""
 
 
 class WritesUnitFiles:
-    """Options of a role that writes units, or drop-ins for units, in /etc/systemd/system."""
+    """Options of a role that writes units or drop-ins in /etc/systemd/system."""
 
     def unit_files(self, node: Node) -> tuple[str, ...]:
-        """Their paths, also of those that it writes under some conditions only."""
+        """Their paths, including those written only under some conditions."""
         raise NotImplementedError
 
 
@@ -248,36 +248,36 @@ class BoundsHooks:
 
     @property
     def hook_seconds(self) -> int:
-        """After how long it ends them, and drains the node."""
+        """Time limit after which it ends them and drains the node."""
         raise NotImplementedError
 
 
 class SetsJobEnvironment:
-    """The role has a script in the workload manager's hook `task_prolog`, which gives each task variables."""
+    """The role has a script in the workload manager's hook `task_prolog`, which sets variables of each task."""
 
 
 class KeepsUnitFiles:
-    """Options of the role with which units have only declared files; without it, others are left alone."""
+    """Options of the role that limits units to declared files; without it, others are ignored."""
 
     allowed_drop_ins: tuple[str, ...]
-    """Further unit files and drop-ins that the site has on purpose."""
+    """Further unit files and drop-ins that the site keeps on purpose."""
 
 
 class DeclaresKernel:
-    """Options of the role that installs the locked kernel, and decides how it boots."""
+    """Options of the role that installs the locked kernel and decides how it boots."""
 
     def turns_acs_off(self, node: Node) -> bool:
         """Whether it clears the ACS control bits of this node's PCIe bridges."""
         raise NotImplementedError
 
     def kernel_release(self, cluster: Cluster, node: Node) -> str | None:
-        """The kernel that it installs, with its headers, as uname -r prints it; None: as installed."""
+        """The kernel that it installs with its headers, as `uname -r` prints it; None: the installed one."""
         raise NotImplementedError
 
 
 class HoldsPackages:
-    """Options of a role that holds packages which the lock does not name."""
+    """Options of a role that holds packages which are not in the lock."""
 
     def held_packages(self, node: Node) -> tuple[str, ...]:
-        """Their names."""
+        """Package names."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""What is declared to listen on a node: sshd as the cluster file reaches it, and what each role on the node opens."""
+"""Declared listeners of a node: sshd as in the cluster file, and what each role on the node opens."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from rackwright.model.types import NetworkPurpose, NodeRole
 
 
 class Declared(NamedTuple):
-    """A listener, and whose it is: a role, or `ssh` for the section of that name."""
+    """A listener and its owner: a role, or `ssh` for the section of that name."""
 
     owner: str
     listener: Listener
 
 
 def declared_listeners(cluster: Cluster, node: Node) -> tuple[Declared, ...]:
-    """Everything that is declared to listen on a node, sshd first, then role by role."""
+    """Every declared listener of a node, sshd first, then by role."""
     found = [Declared("ssh", listener) for listener in _sshd(cluster, node)]
     for role, options in node.options.items():
         if isinstance(options, Listens):
@@ -26,7 +26,7 @@ def declared_listeners(cluster: Cluster, node: Node) -> tuple[Declared, ...]:
 
 
 def _sshd(cluster: Cluster, node: Node) -> tuple[Listener, ...]:
-    """For administrators everywhere, for users from outside on heads and logins.
+    """Open to administrators on every node, and to users from outside on heads and login nodes.
 
     systemd holds the socket itself where ssh is started by ssh.socket, as on Ubuntu from 22.10 on.
     """

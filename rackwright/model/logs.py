@@ -1,4 +1,4 @@
-"""Where the lines of all nodes are kept, found with `node.offers(KeepsLogs)`, as in rackwright.model.services."""
+"""Where the log lines of all nodes are stored, found with `node.offers(KeepsLogs)`; see rackwright.model.services."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ if TYPE_CHECKING:
 
 
 class LogStore(NamedTuple):
-    """A place with the lines of all nodes, and how it is read."""
+    """A store with the log lines of all nodes, and how to read it."""
 
     kind: Literal["journal", "loki", "search"]
-    """Which of rackwright.logs' readers knows it."""
+    """Name of the reader in rackwright.logs."""
     server: str
     """The node on which the reader runs."""
     settings: Mapping[str, Any]
-    """What the reader has to know, as JSON: folders, URLs, paths of certificates. No secret."""
+    """Reader settings as JSON: folders, URLs, certificate paths. No secrets."""
     retention_days: int
     audit_retention_days: int
 
 
 class KeepsLogs:
-    """Options of the role that brings the lines of all nodes to one place."""
+    """Options of the role that collects the log lines of all nodes in one store."""
 
     def log_store(self, cluster: Cluster) -> LogStore:
-        """That place."""
+        """The log store."""
         raise NotImplementedError

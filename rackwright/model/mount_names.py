@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def unit_name(path: str) -> str:
-    """The mount unit of a folder, as `systemd-escape --path` has it; no part of the path begins with a dot."""
+    """The mount unit of a folder, as `systemd-escape --path` prints it; no part of the path starts with a dot."""
     return "-".join(map(_escaped, path.strip("/").split("/"))) + ".mount"
 
 

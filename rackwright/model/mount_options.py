@@ -1,19 +1,19 @@
-"""Mount options by kind of filesystem, so that a misspelt one is refused before the first connection.
+"""Mount options by kind of filesystem, so that a misspelt option is refused before the first connection.
 
 Sources, read 2026-11-26, by kind:
 
 - nfs: nfs(5) of nfs-utils 2.6.2 (Debian 12), name by name (tested); softerr, trunkdiscovery, write, alignwrite, xprtsec and
-  fatal_neterrors are of later kernels (fs/nfs/fs_context.c).
-- vast: "Mount parameters" (vastnfs 4.0.34) and "VAST Client NFS Multipathing"; compared with no client.
+  fatal_neterrors exist in later kernels (fs/nfs/fs_context.c).
+- vast: "Mount parameters" (vastnfs 4.0.34) and "VAST Client NFS Multipathing"; not compared with a client.
 - lustre: Documentation/man8/mount.lustre.8, lustre/llite/llite_lib.c (ll_sbi_flags_name) and lustre/obdclass/obd_mount.c
-  of lustre-release, tag 2.15.8 and master of 2026-08-22: the options that the client's code itself parses.
-- beegfs: client_module/source/app/config/MountConfig.c of BeeGFS 7.4.7 and 8.3.1, likewise; both releases' words are known.
+  of lustre-release, tag 2.15.8 and master of 2026-08-22: the options that the client's code parses.
+- beegfs: client_module/source/app/config/MountConfig.c of BeeGFS 7.4.7 and 8.3.1; options of both releases are accepted.
 - weka: "Mount filesystems" of WEKA's documentation (its public source on GitHub, releases 4.4 and 5): the vendor's table;
-  no client was at hand.
-- cephfs: mount.ceph(8) of Debian 12's ceph-common 16.2.15, taken out of the package, and patches of Linux' fs/ceph/super.c
+  no client was available.
+- cephfs: mount.ceph(8) of Debian 12's ceph-common 16.2.15, from the package, and patches of Linux' fs/ceph/super.c
   on the kernel's mailing list (mon_addr, wsync, pagecache, sparseread); mount.ceph 16 was run with these options.
-- gpfs: "GPFS-specific mount options" of Storage Scale's manual, from memory of it: no text of it was found, and there was
-  no client. What it lacks is refused, so that a site has to add it here.
+- gpfs: "GPFS-specific mount options" of Storage Scale's manual, from memory: its text was not available, nor was a
+  client. Options missing here are refused, so a site must add them.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from rackwright.documents.nearest import suggest
 from rackwright.model.storage import FilesystemKind
 
 OPTION = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(=[A-Za-z0-9_.:@/~+-]+)?")
-"""What needs quoting in no unit file and no shell; a comma would begin another option."""
+"""Characters that need no quoting in unit files and shells; a comma would start another option."""
 
 
 def _words(text: str) -> frozenset[str]:
-    """Names of options; one that ends in `=` takes a value."""
+    """Option names; one that ends in `=` takes a value."""
     return frozenset(text.split())
 
 
@@ -143,21 +143,21 @@ _ELSEWHERE: Mapping[str, str] = {
     "addr": "name the server under `servers`",
     "users": "only root mounts declared filesystems",
     "secret": "name the secret in the role's options; it does not belong in the cluster file",
-    "bg": "write `automount: true`: the first access mounts it, and a server that is away never blocks the boot",
+    "bg": "write `automount: true`: the first access mounts it, and an unavailable server never blocks the boot",
     "usrquota": "write `quota:`",
     "prjquota": "declare it for the filesystem of `storage_layout`",
 }
 
 
 def option_mistakes(kind: FilesystemKind, options: tuple[str, ...]) -> Iterator[tuple[int, str, str | None]]:
-    """(index, sentence, hint) of each option that this kind does not know, contradicts another, or is set by a key."""
+    """(index, sentence, hint) of each option that is unknown for this kind, contradicts another, or is set by a key."""
     seen: dict[str, int] = {}
     for index, option in enumerate(options):
         name, _, value = option.partition("=")
         if not OPTION.fullmatch(option):
-            yield index, f"{option!r} is not a mount option.", "e.g. `nconnect=8`; one item per option"
+            yield index, f"{option!r} is not a valid mount option.", "e.g. `nconnect=8`; one item per option"
         elif name.startswith("x-systemd.") or name in _ELSEWHERE or option in _ELSEWHERE:
-            systemd = "a mount unit ignores fstab options: use the keys of the filesystem"
+            systemd = "a mount unit ignores fstab options: use the filesystem's keys"
             hint = _ELSEWHERE.get(name) or _ELSEWHERE.get(option) or systemd
             yield index, f"`{option if option in _ELSEWHERE else name}` cannot be set in `options`.", hint
         elif name in seen:
@@ -174,14 +174,14 @@ def _unknown(
 ) -> tuple[str, str | None] | None:
     if kind is FilesystemKind.LOCAL:
         return (
-            "A local filesystem takes no options here.",
-            "declare `mount_options` of the role storage_layout",
+            "A local filesystem cannot set mount options here.",
+            "set `mount_options` of the role storage_layout",
         )
     known = _GENERAL | _OF[kind]
     with_value, flag = f"{name}=" in known, name in known
     if not with_value and not flag:
         names = sorted({one.removesuffix("=") for one in known})
-        return f"{kind.value} has no mount option `{name}`.", suggest(name, names, what="its options")
+        return f"`{name}` is not a mount option of {kind.value}.", suggest(name, names, what="its options")
     if has_value and not with_value:
         return f"`{name}` takes no value.", f"write `{name}`"
     if not has_value and not flag:
@@ -189,9 +189,9 @@ def _unknown(
     if has_value and name in _NUMBERS:
         least, most = _NUMBERS[name]
         if kind is FilesystemKind.VAST and name == "nconnect":
-            most = 64  # VAST's examples have up to 34; a limit is nowhere published
+            most = 64  # VAST's examples go up to 34; no limit is published
         if not value.isdecimal() or not least <= int(value) <= most:
-            return f"`{name}` is a number from {least} to {most}.", None
+            return f"`{name}` must be a number from {least} to {most}.", None
     return None
 
 
@@ -200,7 +200,7 @@ def _contradicted(name: str, seen: Mapping[str, int]) -> str | None:
 
 
 def excludes(option: str, other: str) -> bool:
-    """Whether two options cannot stand together: the same one, opposites, or two of which one can be."""
+    """Whether two options exclude each other: duplicates, opposites, or alternatives."""
     name, second = option.partition("=")[0], other.partition("=")[0]
     opposite = name.removeprefix("no") if name.startswith("no") else f"no{name}"
     return second in (name, opposite) or any(name in group and second in group for group in _EXCLUSIVE)

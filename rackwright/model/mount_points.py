@@ -1,4 +1,4 @@
-"""Folders that a filesystem can be mounted on, and those of the operating system, which it would hide."""
+"""Valid mount points, and folders of the operating system, which a mount would hide."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _WITH_ALL_BELOW = frozenset(
     ]
 )
 _ALONE = frozenset(["/", "/tmp", "/usr", "/var", "/var/lib", "/var/log"])
-"""Below these a filesystem has its place, e.g. /usr/local or /var/lib/mysql."""
+"""Filesystems may be mounted below these, e.g. on /usr/local or /var/lib/mysql."""
 
 
 def is_absolute(path: str) -> bool:
-    """Whether it is an absolute path below /, without `..`, a slash at its end, or characters that need quoting."""
+    """Whether it is an absolute path below /, without `..`, a trailing slash, or characters that need quoting."""
     return _ABSOLUTE.fullmatch(path) is not None
 
 
 def belongs_to_system(path: str) -> bool:
-    """Whether the operating system does not work, or loses its state, with a filesystem mounted here."""
+    """Whether a filesystem mounted here would break the operating system or hide its state."""
     above = {str(folder) for folder in PurePosixPath(path).parents}
     return path in _ALONE or not _WITH_ALL_BELOW.isdisjoint({path, *above})

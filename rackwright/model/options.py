@@ -1,4 +1,4 @@
-"""What every role's options have in common."""
+"""Base classes of all role options."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 class Frozen(BaseModel):
-    """Immutable; an unknown key is an error, and so is a line break or control character in any text."""
+    """Immutable; unknown keys, line breaks and control characters in any text are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     several_lines: ClassVar[frozenset[str]] = frozenset()
-    """Fields whose text may hold line feeds and tabs, e.g. a message of the day."""
+    """Fields whose text may contain line feeds and tabs, e.g. a message of the day."""
 
     @field_validator("*")
     @classmethod
@@ -32,49 +32,49 @@ class Frozen(BaseModel):
 class RoleOptions(Frozen):
     """Base of each role's options: `class SlurmOptions(RoleOptions)` in roles/slurm/options.py.
 
-    A role runs on a node when the cluster file has a section for it under `roles:` and `runs_on`
-    is true. Field descriptions become the documentation and the JSON Schema.
+    A role runs on a node if the cluster file has a section for it under `roles:` and `runs_on`
+    is true. Field descriptions feed the documentation and the JSON Schema.
     """
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset(NodeRole)
-    """A group that holds none of these cannot have options of this role."""
+    """A group with none of these node roles cannot set options of this role."""
     secrets: ClassVar[tuple[str, ...]] = ()
-    """Names of the secrets this role needs; generated on first use (see rackwright.secrets.store)."""
+    """Names of the secrets that this role needs; generated on first use (see rackwright.secrets.store)."""
     moved: ClassVar[Mapping[str, str]] = {}
-    """Keys that this role had in an earlier release, with dots where nested, and where each is now, e.g. `roles.dns`."""
+    """Keys that this role had in an earlier release (dotted if nested), and where each is now, e.g. `roles.dns`."""
 
     @property
     def supplied_secrets(self) -> tuple[str, ...]:
-        """Names of the secrets that the site puts into the store: passwords of others, never generated here."""
+        """Names of secrets that the site adds to the store: passwords of other systems, never generated."""
         return ()
 
     drift: Literal["report", "repair"] = Field(
         default="report",
         description="What `rackwright drift --repair` does about drift of this role: report it, or repair it "
-        "where that disrupts nothing that runs.",
+        "if that disrupts nothing that runs.",
     )
 
     def runs_on(self, node: Node) -> bool:
-        """Whether the role runs on this node. Called once, when the cluster is built: `node` has no options yet;
+        """Whether the role runs on this node. Called once while the cluster is built: `node` has no options yet;
         afterwards `node.options` holds only the roles that run there.
         """
         return node.holds(*self.applies_to)
 
     def problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
-        """Mistakes that need the resolved cluster to be found, e.g. an unknown node in a partition.
+        """Mistakes that only the resolved cluster reveals, e.g. an unknown node in a partition.
 
         Each is (path below the role's section such as `partitions[0].nodes`, a full sentence, a hint
-        or None). Called once per distinct set of options, before anything is changed.
+        or None). Called once per distinct set of options, before any change.
         """
         return ()
 
     def warnings(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
-        """As `problems`, of what is allowed and rarely meant: `validate` prints it, nothing is refused."""
+        """Like `problems`, for settings that are valid but rarely intended: `validate` prints them as warnings."""
         return ()
 
     def lock_problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
-        """As `problems`, about the lock beside the cluster file, and what else only an installation needs.
+        """Like `problems`, for the lock next to the cluster file, and other requirements of an installation.
 
-        Not called where no lock is needed yet: `rackwright lock` and the lab.
+        Not called if no lock is needed yet: by `rackwright lock` and the lab.
         """
         return ()

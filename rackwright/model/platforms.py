@@ -1,7 +1,7 @@
-"""What a platform cannot have, with the reason that reports show.
+"""What a platform lacks, with the reason that reports show.
 
-A check or an operation names what it needs; where the node's declared platform lacks it, the
-result is OUT OF SCOPE. It depends on the declared platform only, never on what was observed.
+A check or an operation names the capabilities it needs; if the node's declared platform lacks one, the
+result is OUT OF SCOPE. This depends only on the declared platform, never on what was observed.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ class Capability(StrEnum):
 _LACKING: dict[Platform, dict[Capability, str]] = {
     Platform.BARE_METAL: {},
     Platform.VM: {
-        Capability.CPU_FREQUENCY: "a virtual machine's clock rate is governed by its host",
-        Capability.HARDWARE: "a virtual machine's slots, sensors and links are its host's",
+        Capability.CPU_FREQUENCY: "a virtual machine's clock rate is set by its host",
+        Capability.HARDWARE: "a virtual machine's slots, sensors and links belong to its host",
     },
     Platform.CONTAINER: {
-        Capability.KERNEL: "a container shares its host's kernel and cannot set what is not namespaced",
-        Capability.CLOCK: "a container shares its host's clock and may not set it",
+        Capability.KERNEL: "a container shares its host's kernel and can set only namespaced settings",
+        Capability.CLOCK: "a container shares its host's clock and cannot set it",
         Capability.CPU_FREQUENCY: "a container has no CPU frequency governor",
         Capability.CGROUP_V2: "slurmd cannot own a cgroup v2 tree inside a container",
         Capability.SWAP: "a container shares its host's swap",
         Capability.KERNEL_MODULES: "a container cannot load kernel modules",
-        Capability.HARDWARE: "a container's slots, sensors and links are its host's",
-        Capability.GPU: "a container has no GPU, unless the lab simulates some",
-        Capability.NETWORK_PORTS: "a lab container's interfaces are set up from outside, by the lab",
+        Capability.HARDWARE: "a container's slots, sensors and links belong to its host",
+        Capability.GPU: "a container has no GPU unless the lab simulates one",
+        Capability.NETWORK_PORTS: "a lab container's interfaces are configured from outside, by the lab",
         Capability.UPLINK: "a lab container's network namespace has no default route",
-        Capability.DISKS: "a container's disks are its host's",
+        Capability.DISKS: "a container's disks belong to its host",
         Capability.NETWORK_FILESYSTEMS: "a container neither mounts nor serves network filesystems",
     },
 }

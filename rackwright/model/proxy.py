@@ -1,4 +1,4 @@
-"""The site's proxy as daemons have it: what roles whose daemons fetch from outside put into their units."""
+"""The site's proxy, for the units of daemons that download from outside."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def proxy_variables(cluster: Cluster, node: Node) -> tuple[str, ...]:
-    """`NAME=value` for each variable of the declared proxy; empty where no role declares one."""
+    """`NAME=value` for each variable of the declared proxy; empty if no role declares one."""
     proxy = node.offers(SetsProxy)
     if proxy is None:
         return ()

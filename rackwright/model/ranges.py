@@ -1,4 +1,4 @@
-"""NodeSet ranges: `gpu[001-128]` as names, with every limit checked before it is expanded."""
+"""NodeSet ranges: expands `gpu[001-128]` to names, after checking every limit."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from ClusterShell.NodeSet import (
 from ClusterShell.RangeSet import RangeSetException
 
 MAX_NAMES = 20_000
-"""Names one range may have; Slurm's own limit is 65,533 nodes."""
+"""Most names in one range; Slurm's limit is 65,533 nodes."""
 
 _PLAIN = re.compile(r"[a-z0-9-]+")
 _BRACKET = re.compile(r"\[([^\]]*)\]")
 _RANGE = re.compile(r"([0-9]+)(?:-([0-9]+))?(?:/([0-9]+))?")
 
 
-class RangeMistake(ValueError):  # noqa: N818 - a mistake in the file, not a failure of ours
+class RangeMistake(ValueError):  # noqa: N818 - a mistake in the file, not an internal failure
     """The range is malformed; `message` is a full sentence, `hint` what to do."""
 
     def __init__(self, message: str, hint: str | None = None) -> None:
@@ -33,9 +33,9 @@ class RangeMistake(ValueError):  # noqa: N818 - a mistake in the file, not a fai
 
 
 def expand(text: str) -> tuple[str, ...]:
-    """Names of a NodeSet, in its order. Raises RangeMistake; never expands more than MAX_NAMES.
+    """Names of a NodeSet, in order. Raises RangeMistake; never expands more than MAX_NAMES.
 
-    Node groups (`@name`) are rejected: each machine could expand them differently.
+    Node groups (`@name`) are refused: each control node could expand them differently.
     """
     if _PLAIN.fullmatch(text):
         return (text,)
@@ -46,7 +46,7 @@ def expand(text: str) -> tuple[str, ...]:
             "Node groups and wildcards are not allowed in a cluster file.", "e.g. `gpu[001-128]`"
         )
     if text.count("[") != text.count("]"):
-        raise RangeMistake("The brackets of this range do not match.", "e.g. `gpu[001-128]`")
+        raise RangeMistake("Unbalanced brackets in the range.", "e.g. `gpu[001-128]`")
     pieces = (piece for inside in _BRACKET.findall(text) for piece in inside.split(","))
     if not all(_RANGE.fullmatch(piece) for piece in pieces):
         raise RangeMistake(*_range_mistake(text))
@@ -62,7 +62,7 @@ def expand(text: str) -> tuple[str, ...]:
     if not names:
         raise RangeMistake("The range is empty.", "e.g. `gpu[001-128]`")
     if not re.search(r"[!&^]", text) and len(names) != size:
-        raise RangeMistake("The range contains a name twice.", None)
+        raise RangeMistake("The range contains the same name twice.", None)
     return names
 
 
@@ -101,7 +101,7 @@ def _range_mistake(text: str) -> tuple[str, str]:
                 return "The range runs backwards.", f"write `{match[2]}-{match[1]}`"
             if match[2] and len(match[1]) != len(match[2]) and "0" in (match[1][0], match[2][0]):
                 return (
-                    "The numbers of the range differ in width.",
+                    "The numbers of the range have different widths.",
                     f"write `{match[1].zfill(len(match[2]))}-{match[2]}`",
                 )
     return "Not a valid NodeSet.", "e.g. `gpu[001-128]`"
@@ -110,14 +110,14 @@ def _range_mistake(text: str) -> tuple[str, str]:
 def fold(names: Iterable[str]) -> str:
     """Node names in NodeSet form, `gpu[001-016],head1`; Slurm reads it too."""
     nodes = NodeSet.fromlist(sorted(names), resolver=RESOLVER_NOGROUP)
-    nodes.fold_axis = (-1,)  # slurm.conf takes at most two ranges in a name
+    nodes.fold_axis = (-1,)  # slurm.conf allows at most two ranges in a name
     return str(nodes)
 
 
 @cache
 def unit_name(switches: tuple[str, ...]) -> str:
-    """One name for a set of leaf switches: `su1-leaf1-8` for su1-leaf1 to su1-leaf8; a single one keeps its own.
+    """One name for a set of leaf switches: `su1-leaf1-8` for su1-leaf1 to su1-leaf8; a single leaf keeps its name.
 
-    `_` separates what is not consecutive: no switch has it in its name, so 1_3 differs from 1-3.
+    `_` separates non-consecutive numbers: switch names cannot contain it, so 1_3 differs from 1-3.
     """
     return re.sub(r"[][]", "", fold(dict.fromkeys(switches))).replace(",", "_")

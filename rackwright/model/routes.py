@@ -1,4 +1,4 @@
-"""Which network a node's default route leaves by, from the declaration alone."""
+"""The network of a node's default route, derived from the declaration alone."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from rackwright.model.types import NetworkPurpose
 
 _IN_ORDER = (NetworkPurpose.EXTERNAL, NetworkPurpose.MANAGEMENT)
 NEVER = (NetworkPurpose.FABRIC, NetworkPurpose.STORAGE)
-"""Purposes of networks that carry no default route, whether they have a gateway or not."""
+"""Purposes of networks that carry no default route, with or without a gateway."""
 
 
 def default_networks(networks: Mapping[str, Network], node: Node) -> tuple[Network, ...]:
-    """The networks whose gateway is the node's way out; empty where none is declared.
+    """The networks whose gateway is the node's default route; empty if none is declared.
 
-    The external ones on nodes that have an address there, else the management network: fabric and
-    storage networks reach other subnets of the same kind, never the outside world.
+    External networks on nodes with an address there, else the management network: fabric and
+    storage networks route only to subnets of the same kind, never outside.
     """
     own = [networks[entry.network] for entry in node.addresses if entry.rail == 0]
     for purpose in _IN_ORDER:

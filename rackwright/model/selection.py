@@ -1,4 +1,4 @@
-"""Choosing nodes by NodeSet."""
+"""Selects nodes by NodeSet."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from rackwright.model.ranges import fold
 
 
 def pick(cluster: Cluster, nodeset: str | None) -> tuple[Node, ...]:
-    """Nodes of a NodeSet expression in file order (None: all); an unknown name and an empty selection are errors.
+    """Nodes of a NodeSet expression in file order (None: all); unknown names and an empty selection are errors.
 
-    Groups (`@gpu`) and `*` are refused: ClusterShell would take their nodes from this control node's own groups.
+    Groups (`@gpu`) and `*` are refused: ClusterShell would expand them with this control node's group configuration.
     """
     if nodeset is None:
         return cluster.nodes
     if "@" in nodeset or "*" in nodeset:
         raise RackwrightError(
-            f"`{nodeset}`: node groups and wildcards are not names of nodes.",
-            hint=f"its nodes are {fold(cluster.by_name)}",
+            f"`{nodeset}`: node groups and wildcards are not supported; name the nodes.",
+            hint=f"nodes of the cluster: {fold(cluster.by_name)}",
         )
     try:
         wanted = set(NodeSet(nodeset, resolver=RESOLVER_NOGROUP))
     except NodeSetException as error:
         raise RackwrightError(
-            f"`{nodeset}` is not a NodeSet: {error}.", hint="write it like gpu[001-016],login1"
+            f"`{nodeset}` is not a valid NodeSet: {error}.", hint="e.g. gpu[001-016],login1"
         ) from error
     if not wanted:
         raise RackwrightError(
-            f"`{nodeset}` selects no node.",
-            hint=f"its nodes are {fold(cluster.by_name)}; without a selection, all are meant",
+            f"`{nodeset}` selects no nodes.",
+            hint=f"nodes of the cluster: {fold(cluster.by_name)}; omit the selection to use all of them",
         )
     if unknown := wanted - set(cluster.by_name):
         raise RackwrightError(
             f"{fold(unknown)} is not in cluster {cluster.name} ({cluster.path}).",
-            hint=f"its nodes are {fold(cluster.by_name)}",
+            hint=f"nodes of the cluster: {fold(cluster.by_name)}",
         )
     return tuple(node for node in cluster.nodes if node.name in wanted)

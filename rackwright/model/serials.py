@@ -1,4 +1,4 @@
-"""Serial numbers of machines, and what boards carry whose serial number was never set."""
+"""Serial numbers of machines, and placeholders on boards whose serial number was never set."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ _NEVER_SET = re.compile(
     r"|to be filled by o\.?e\.?m\.?|(system|chassis) serial (number|#)|serial ?number",
     re.IGNORECASE,
 )
-"""What many boards carry alike."""
+"""Placeholders that many boards share."""
 
 
 def names_a_machine(serial: str | None) -> bool:
-    """Whether a serial number, as it is declared or as the firmware or a BMC prints it, is one."""
+    """Whether a declared or reported serial number is real, not a placeholder."""
     return serial is not None and not _NEVER_SET.fullmatch(serial.strip())
 
 
 def placeholder_mistake(serial: str) -> tuple[str, str] | None:
-    """Why this is not the serial number of a machine, and a hint; None where it may be one."""
+    """Why this is not a machine's serial number, and a hint; None if it may be one."""
     if names_a_machine(serial):
         return None
     return (
-        f"`{serial}` is what boards carry whose serial number was never set: it names no machine.",
-        "leave it out: the MAC addresses and the UUID that the BMC reports are compared instead",
+        f"`{serial}` is a vendor's placeholder, not a serial number: it does not identify a machine.",
+        "remove it: the MAC addresses and the UUID that the BMC reports are compared instead",
     )

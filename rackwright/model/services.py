@@ -1,6 +1,6 @@
-"""What programs of roles need around them, found with `node.offers(Interface)`: open ports, certificates, the site's proxy.
+"""What programs of roles need around them, found with `node.offers(Interface)`: open ports, certificates, the proxy.
 
-As rackwright.model.interfaces: options classes implement these, and no role names or imports another one.
+As in rackwright.model.interfaces, options classes implement these, and no role refers to another.
 """
 
 from __future__ import annotations
@@ -17,33 +17,33 @@ if TYPE_CHECKING:
 
 
 PROGRAM_LENGTH = 15
-"""TASK_COMM_LEN - 1 (include/linux/sched.h): the kernel keeps no more of a process's name."""
+"""TASK_COMM_LEN - 1 (include/linux/sched.h): the kernel truncates process names to this length."""
 
 
 class Listener(NamedTuple):
-    """Ports on which a program of a role listens, on the nodes that it runs on."""
+    """Ports that a role's program listens on, on the nodes where it runs."""
 
     program: str
-    """As the kernel names the process, 15 characters at most, e.g. `slurmctld`; systemd for a socket unit."""
+    """Process name as the kernel has it, at most 15 characters, e.g. `slurmctld`; systemd for a socket unit."""
     ports: tuple[int, int]
-    """First and last."""
+    """First and last port."""
     protocol: Literal["tcp", "udp"] = "tcp"
     purposes: frozenset[NetworkPurpose] = frozenset({NetworkPurpose.MANAGEMENT})
-    """Networks from which it is to be reached. Empty: from the node itself alone."""
+    """Networks that may connect. Empty: only the node itself."""
     sources: tuple[IPv4Network, ...] = ()
-    """Further addresses from which it is to be reached, whatever network they come by."""
+    """Further addresses that may connect, from any network."""
 
 
 class Listens:
-    """Options of a role whose programs listen on ports: the one home of what is open on a node."""
+    """Options of a role whose programs listen on ports: the single source of what is open on a node."""
 
     def listeners(self, node: Node) -> tuple[Listener, ...]:
-        """What listens on this node."""
+        """Listeners on this node."""
         raise NotImplementedError
 
 
 class Certificate(NamedTuple):
-    """A certificate and its private key that a program of a role reads."""
+    """A certificate and private key that a role's program reads."""
 
     name: str
     """Unique on a node, e.g. `registry`."""
@@ -52,35 +52,35 @@ class Certificate(NamedTuple):
     chain: str
     """Absolute path of the certificate and those between it and the CA (PEM)."""
     names: tuple[str, ...]
-    """DNS names and addresses that clients call it by."""
+    """DNS names and addresses that clients connect to."""
     owner: str = "root"
     group: str = "root"
-    """Who may read the key, beside root; mode 640."""
+    """Group that may read the key, besides root; mode 640."""
     serves: tuple[str, ...] = ()
-    """Where clients of this node's programs get it, e.g. `10.0.0.10:5000`."""
+    """Where clients connect to this node's program, e.g. `10.0.0.10:5000`."""
 
 
 class NeedsCertificates:
-    """Options of a role whose programs speak TLS with certificates of the site's CA.
+    """Options of a role whose programs use TLS with certificates of the site's CA.
 
-    Its deploy issues them with `rackwright.operations.certificates`, once the users of its packages exist.
+    Its deploy issues them with `rackwright.operations.certificates`, once its packages have created their users.
     """
 
     def certificates(self, cluster: Cluster, node: Node) -> tuple[Certificate, ...]:
-        """Those of this node; empty where the site supplies them otherwise."""
+        """Certificates of this node; empty if the site supplies them by other means."""
         raise NotImplementedError
 
 
 class IssuesCertificates:
-    """Options of the role that issues the certificates of the site, and makes nodes trust them."""
+    """Options of the role that issues the site's certificates and makes nodes trust them."""
 
     trust_file: ClassVar[str]
-    """Absolute path, on every node, of the CA's certificate and further ones that the site trusts (PEM)."""
+    """Absolute path, on every node, of the CA certificate and further ones that the site trusts (PEM)."""
     key_secret: ClassVar[str]
     """Name of the CA's private key in the secrets store."""
 
     def issuer(self, cluster: Cluster, secret: str) -> Issuer:
-        """The CA, for a value of that secret. SecretsError where it is not the CA's key."""
+        """The CA, from the value of that secret. SecretsError if it is not the CA's key."""
         raise NotImplementedError
 
 
@@ -88,20 +88,20 @@ class ServesRegistries:
     """Options of a role that runs registries of container images."""
 
     def registry_names(self, cluster: Cluster) -> tuple[str, ...]:
-        """Host and port, as nodes may call them, of registries with certificates of the site's CA."""
+        """Host and port, under each name nodes may use, of registries with certificates of the site's CA."""
         raise NotImplementedError
 
 
 class SetsProxy:
-    """Options of the role that declares the proxy by which nodes reach what is outside the cluster."""
+    """Options of the role that declares the proxy through which nodes reach external sites."""
 
     def proxy_environment(self, cluster: Cluster, node: Node) -> Mapping[str, str]:
-        """Variables by name, in capitals, for programs that fetch from outside."""
+        """Environment variables by name, in capitals, for programs that download from outside."""
         raise NotImplementedError
 
 
 class FetchesFromOutside:
-    """Options of a role whose daemons fetch from outside; it gives its units the variables of SetsProxy."""
+    """Options of a role whose daemons download from outside; it sets SetsProxy's variables in its units."""
 
     def fetching_units(self, node: Node) -> tuple[str, ...]:
         """Units of those daemons on this node."""

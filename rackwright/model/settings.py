@@ -1,4 +1,4 @@
-"""Settings of the whole cluster that belong to no role."""
+"""Cluster-wide settings that belong to no role."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rackwright.model.strings import HttpUrl, Identifier, JumpHost, RegistryName
 
 
 class Ssh(Frozen):
-    """How rackwright reaches the nodes. Paths are absolute once resolved."""
+    """How rackwright connects to nodes. Paths are absolute once resolved."""
 
     user: UserName = Field(description="Unprivileged login on every node; becomes root with sudo.")
     port: int = Field(default=22, ge=1, le=65535)
@@ -21,17 +21,17 @@ class Ssh(Frozen):
     )
     known_hosts: Path = Field(
         default=Path("known_hosts"),
-        description="Host keys of the nodes, relative to the cluster file; always checked.",
+        description="known_hosts file with the nodes' host keys, relative to the cluster file; always checked.",
     )
-    jump_host: JumpHost | None = Field(default=None, description="`user@host[:port]` to go through.")
+    jump_host: JumpHost | None = Field(default=None, description="Jump host, `user@host[:port]`.")
     become: Literal["sudo", "none"] = "sudo"
     connect_timeout_seconds: int = Field(default=10, ge=1, le=300)
     command_timeout_seconds: int = Field(
         default=900,
         ge=10,
         le=86400,
-        description="Limit of each command that plan, drift and apply run on a node; the batch that reads its "
-        "state has 120 s at most. Others have limits of their own: checks of verify (60 s unless the check sets "
+        description="Time limit of each command that plan, drift and apply run on a node; the batch that reads its "
+        "state has 120 s at most. Separate limits: checks of verify (60 s unless the check sets "
         "another), burnin (`burnin.timeout_seconds`), health and why (45 s), drain and resume (60 s) and the "
         "installed drift checker (330 s).",
     )
@@ -40,12 +40,12 @@ class Ssh(Frozen):
         ge=1,
         le=20,
         description="Multiplies the time limits of verify's checks and of the batch that reads a node's state: 1 for "
-        "servers, 10 for machines that a busy host emulates in software.",
+        "servers, 10 for virtual machines that a busy host emulates in software.",
     )
 
 
 class Mirrors(Frozen):
-    """Site mirrors, so that nodes need no route to the internet. URLs without credentials."""
+    """Site mirrors, so that nodes need no route to the Internet. URLs without credentials."""
 
     apt_proxy: HttpUrl | None = Field(
         default=None, description="HTTP proxy for apt only, e.g. apt-cacher-ng."
@@ -65,7 +65,7 @@ class Mirrors(Frozen):
 
 
 class Waves(Frozen):
-    """Order of an apply over the nodes. Without this section all nodes go at once and nothing stops it."""
+    """Order in which apply handles the nodes. Without this section all nodes go at once and apply never stops early."""
 
     canary: int = Field(
         default=0,
@@ -74,26 +74,28 @@ class Waves(Frozen):
     )
     size: int | str | None = Field(
         default=None,
-        description="Nodes per wave: a number, a share such as `10%`, `rack` or `switch`. None: all the rest.",
+        description="Nodes per wave: a number, a share such as `10%`, `rack` or `switch`. None: all remaining nodes.",
     )
     order: Literal["together", "heads-first", "workers-first"] = "together"
     stop_after: int | str | None = Field(
         default=None,
-        description="Begin no further wave after this number of failed nodes, or this share, e.g. `5%`.",
+        description="Start no further wave after this number or share of failed nodes, e.g. `5%`.",
     )
-    pause_seconds: int = Field(default=0, ge=0, le=86400, description="Wait between two waves.")
+    pause_seconds: int = Field(default=0, ge=0, le=86400, description="Pause between waves, in seconds.")
     drain: bool = Field(
         default=True,
-        description="Drain a worker in the scheduler, and wait for its jobs, before something disruptive.",
+        description="Drain a worker in the scheduler and wait for its jobs before a disruptive change.",
     )
     drain_deadline_seconds: int = Field(
-        default=3600, ge=1, description="A worker whose jobs run longer is left as it is and reported."
+        default=3600,
+        ge=1,
+        description="Wait at most this long for jobs; the worker is then skipped and reported.",
     )
     boot_timeout_seconds: int = Field(
         default=1800,
         ge=10,
         le=86400,
-        description="Seconds that a node may take from the order to reboot to the end of its boot. The firmware of a GPU "
+        description="Seconds from the reboot command to the end of the node's boot. The firmware of a GPU "
         "server tests its memory and devices for several minutes.",
     )
 
@@ -118,7 +120,7 @@ class Burnin(Frozen):
 
     profile: Literal["quick", "acceptance", "soak"] | None = Field(
         default=None,
-        description="What `rackwright burnin` runs without --profile: `quick` (minutes: each node alone, then "
+        description="Default profile of `rackwright burnin`: `quick` (minutes: each node alone, then "
         "all-reduce at large sizes), `acceptance` (DCGM's diagnostic, GEMM, host copies, ports, every collective) or "
         "`soak` (hours). None: each node alone, then every collective.",
     )
@@ -126,10 +128,10 @@ class Burnin(Frozen):
         default=24,
         gt=0,
         le=336,
-        description="Hours of the profile `soak`; a rack is usually soaked for 24 to 72.",
+        description="Hours of the profile `soak`; 24 to 72 are usual for a rack.",
     )
     engine: Literal["nccl-tests", "mpi"] | None = Field(
-        default=None, description="None: nccl-tests where the workers' SKU has GPUs, else mpi."
+        default=None, description="None: nccl-tests if the workers' SKU has GPUs, else mpi."
     )
     partition: Identifier | None = None
     min_bytes: int = Field(default=8, ge=8)
@@ -140,42 +142,42 @@ class Burnin(Frozen):
     floor_busbw_gbs: float | None = Field(
         default=None,
         gt=0,
-        description="GB/s of all nodes together at the largest size. None: the SKU's floor; none there: UNKNOWN.",
+        description="Minimum GB/s of all nodes together at the largest size. None: the SKU's floor; without one: UNKNOWN.",
     )
     floors_by_nodes: dict[int, float] = Field(
         default_factory=dict,
-        description="GB/s at the largest size by number of nodes, e.g. `{1: 470, 2: 450, 64: 400}`; numbers between "
-        "two of them are interpolated in log2 of the nodes. Wins over the SKU's floors, also for nodes alone (1) and "
+        description="Minimum GB/s at the largest size by number of nodes, e.g. `{1: 470, 2: 450, 64: 400}`; in between, "
+        "interpolated in log2 of the nodes. Overrides the SKU's floors, also for nodes alone (1) and "
         "pairs (2).",
     )
     floor_source: str | None = Field(
-        default=None, description="Where floor_busbw_gbs and floors_by_nodes come from, with its date."
+        default=None, description="Source of floor_busbw_gbs and floors_by_nodes, with its date."
     )
     check_values: bool = Field(
         default=True,
-        description="Whether nccl-tests compares every value (`-c 1`). False (`-c 0`) times alone: larger sizes fit "
-        "the GPU memory, and nothing is said about correctness.",
+        description="Whether nccl-tests checks every value (`-c 1`). False (`-c 0`) only measures time: larger sizes fit "
+        "into GPU memory, but correctness is not checked.",
     )
     transport: str | None = Field(
-        default=None, description="Transport the log must prove, e.g. `NET/IB` or `NET/IB/GDRDMA`."
+        default=None, description="Transport that the log must prove, e.g. `NET/IB` or `NET/IB/GDRDMA`."
     )
-    nccl_env: dict[str, str] = Field(default_factory=dict, description="NCCL_* environment for the jobs.")
+    nccl_env: dict[str, str] = Field(default_factory=dict, description="NCCL_* environment of the jobs.")
     diag_level: int = Field(
         default=0,
         ge=0,
         le=4,
-        description="Level of `dcgmi diag -r` every node runs before the collectives; 0: none, and the catalogue's in "
+        description="Level of `dcgmi diag -r` on every node before the collectives; 0: none, or the catalogue's level in "
         "the profile `acceptance`. Needs the dcgm role.",
     )
     gemm_seconds: int = Field(
         default=0,
         ge=0,
         le=600,
-        description="Seconds of matrix product on every GPU before the collectives, which name slow GPUs; 0: none, "
-        "and 60 in the profiles `acceptance` and `soak`. Needs the dcgm role.",
+        description="Seconds of matrix products on every GPU before the collectives, to find slow GPUs; 0: none, "
+        "or 60 in the profiles `acceptance` and `soak`. Needs the dcgm role.",
     )
     timeout_seconds: int = Field(
-        default=1800, ge=10, description="Limit of each job, the time to start it not included."
+        default=1800, ge=10, description="Time limit of each job, excluding its time in the queue."
     )
 
     @field_validator("floors_by_nodes")

@@ -16,7 +16,7 @@ from rackwright.model.types import LinkKind, NetworkPurpose
 
 
 class Source(Frozen):
-    """Where a figure comes from and when it was read."""
+    """Source of a figure and when it was read."""
 
     text: str = Field(min_length=8, description="Document and publisher, with a URL if there is one.")
     read: date = Field(description="Day it was read, YYYY-MM-DD.")
@@ -35,7 +35,7 @@ class Architecture(StrEnum):
 
 
 class NvSwitch(StrEnum):
-    """Where the switches of the NVLink domain are; decides which daemons a node needs."""
+    """Where the switches of the NVLink domain are; determines which daemons a node needs."""
 
     NONE = "none"
     NODE = "node"
@@ -50,41 +50,41 @@ PciAddress = Annotated[str, Field(pattern=r"^[0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f
 
 
 class Gpus(Frozen):
-    """The GPUs of a node; all of one kind. None: not known."""
+    """The GPUs of a node, all of one model. None: unknown."""
 
     model: str = Field(min_length=1)
     gres_type: str = Field(pattern=r"^[a-z0-9_-]+$")
-    """The Type= of Slurm's gres.conf, e.g. `h100`."""
+    """Type= in Slurm's gres.conf, e.g. `h100`."""
     count: int = Field(ge=1, le=72)
-    memory_mib: int = Field(ge=1024, le=1048576, description="Of one GPU.")
+    memory_mib: int = Field(ge=1024, le=1048576, description="Memory of one GPU in MiB.")
     architecture: Architecture | None = Field(
-        default=None, description="Decides kernel modules, driver branches and CUDA."
+        default=None, description="Determines kernel modules, driver branches and CUDA."
     )
     compute_capability: str | None = Field(
         default=None,
         pattern=r"^[0-9]+\.[0-9]$",
-        description="As nvidia-smi --query-gpu=compute_cap prints it, e.g. `10.3`; decides the first CUDA release.",
+        description="As nvidia-smi --query-gpu=compute_cap prints it, e.g. `10.3`; determines the first CUDA release.",
     )
     pci_ids: tuple[PciId, ...] = Field(default=(), description="PCI IDs of this GPU.")
     pci_addresses: tuple[PciAddress, ...] = Field(
         default=(),
-        description="Of each GPU as nvidia-smi counts them, e.g. `0001:00:00.0`; for NCCL's topology file. Empty: not known.",
+        description="PCI address of each GPU in nvidia-smi order, e.g. `0001:00:00.0`; for NCCL's topology file. Empty: unknown.",
     )
     display_pci_id: PciId | None = Field(
         default=None,
-        description="Of a GPU for screens alone: the tools list it too, but it is not counted and no check judges it.",
+        description="PCI ID of a display-only GPU: tools list it too, but it is neither counted nor checked.",
     )
     pcie_generation: int | None = Field(default=None, ge=3, le=7)
     pcie_width: int | None = Field(default=None, ge=1, le=16, description="Lanes.")
-    nvlinks: int | None = Field(default=None, ge=0, le=64, description="NVLinks of one GPU; 0: it has none.")
+    nvlinks: int | None = Field(default=None, ge=0, le=64, description="NVLinks of one GPU; 0: none.")
     nvlink_generation: int | None = Field(default=None, ge=1, le=9)
     nvlink_gbs: int | None = Field(
-        default=None, ge=0, le=10000, description="GB/s of one GPU, both directions together, as sold."
+        default=None, ge=0, le=10000, description="Nominal NVLink GB/s of one GPU, both directions together."
     )
     nvlink_domain: int | None = Field(default=None, ge=1, le=1152, description="GPUs in one NVLink domain.")
     nvswitch: NvSwitch | None = None
     power_watts: int | None = Field(default=None, ge=1, le=5000, description="Maximum power of one GPU.")
-    mig: str | None = Field(default=None, description="Its row in the table of MIG profiles.")
+    mig: str | None = Field(default=None, description="Row in the table of MIG profiles.")
     minimum_driver: str | None = Field(
         default=None, pattern=r"^[0-9]+(\.[0-9]+)+$", description="First driver that supports this board."
     )
@@ -94,36 +94,36 @@ BLUEFIELD_3 = "BlueField-3"
 
 
 class Nic(Frozen):
-    """One network port; fabric ports carry the rail they are cabled to."""
+    """One network port; a fabric port has the rail that it is cabled to."""
 
     purpose: NetworkPurpose
     kind: LinkKind
     speed_gbps: int = Field(ge=1, le=1600, description="Gb/s (10^9 bits per second).")
-    rail: int | None = Field(default=None, ge=0, le=63, description="Counted from 0.")
+    rail: int | None = Field(default=None, ge=0, le=63, description="Rail, counted from 0.")
     near_gpus: tuple[int, ...] = Field(
         default=(),
-        description="GPUs behind the same PCIe switch, as nvidia-smi counts them; empty: not known.",
+        description="GPUs behind the same PCIe switch, in nvidia-smi order; empty: unknown.",
     )
     model: str | None = Field(
-        default=None, min_length=1, description="Of the card, e.g. `ConnectX-7`, `BlueField-3`."
+        default=None, min_length=1, description="Card model, e.g. `ConnectX-7`, `BlueField-3`."
     )
     mode: Literal["nic", "dpu"] | None = Field(
         default=None,
-        description="Of a BlueField-3, as `rackwright health` compares it: `nic`, its Arm cores are off and it is a "
+        description="BlueField-3 mode that `rackwright health` expects: `nic`, the Arm cores are off and it acts as a "
         "ConnectX; `dpu`, they own the ports. None: not compared.",
     )
 
 
 class Nvme(Frozen):
-    """A set of equal NVMe drives."""
+    """A set of identical NVMe drives."""
 
     count: int = Field(ge=1, le=64)
     size_gb: int = Field(ge=1, le=262144, description="GB (10^9 bytes) of one drive.")
     use: str = "scratch"
     slots: tuple[PciAddress, ...] = Field(
         default=(),
-        description="PCI address of each drive, e.g. `0000:05:00.0`, by which the role storage_layout finds them "
-        "(`sku_disks`). Empty: not known.",
+        description="PCI address of each drive, e.g. `0000:05:00.0`, which the role storage_layout uses to find them "
+        "(`sku_disks`). Empty: unknown.",
     )
 
     @model_validator(mode="after")
@@ -131,7 +131,7 @@ class Nvme(Frozen):
         if self.slots and (len(self.slots) != self.count or len(set(self.slots)) != self.count):
             raise mistake(
                 f"`slots` has {len(set(self.slots))} addresses, but there are {self.count} drives.",
-                "`lspci -Dnn -d ::0108` prints those of NVMe drives",
+                "`lspci -Dnn -d ::0108` lists the addresses of NVMe drives",
             )
         return self
 
@@ -142,7 +142,7 @@ class BusbwFloor(Frozen):
     nodes_min: int = Field(default=1, ge=1)
     nodes_max: int | None = Field(default=None, ge=1, description="None: any number.")
     busbw_gbs: float = Field(gt=0, le=10000)
-    """GB/s (10^9 bytes per second), at the largest message size."""
+    """GB/s (10^9 bytes per second) at the largest message size."""
     source: Source
 
 
@@ -154,15 +154,15 @@ class Metric(StrEnum):
     H2D_GBS = "h2d_gbs"
     """Host to device, one GPU, pinned memory, GB/s (10^9 bytes per second)."""
     D2H_GBS = "d2h_gbs"
-    """Device to host, likewise."""
+    """Device to host, as above."""
     GEMM_BF16_TFLOPS = "gemm_bf16_tflops"
     """Dense bf16 matrix product on one GPU, TFLOPS."""
     DCGM_LEVEL = "dcgm_level"
-    """Level of `dcgmi diag -r` a node passes before it takes jobs."""
+    """Level of `dcgmi diag -r` that a node passes before it takes jobs."""
 
 
 class Floor(Frozen):
-    """Minimum of a metric on a healthy node of this kind."""
+    """Minimum of a metric on a healthy node of this model."""
 
     metric: Metric
     floor: float = Field(gt=0)
@@ -170,7 +170,7 @@ class Floor(Frozen):
 
 
 class Published(Frozen):
-    """A figure that sources disagree about, or that is derived: the published values, the one chosen, why."""
+    """A derived or disputed figure: the published values, the chosen one and the reason."""
 
     field: str
     values: tuple[str, ...] = Field(min_length=1)
@@ -190,24 +190,24 @@ class SkuEntry(Frozen):
     product: str | None = Field(default=None, description="Product name, e.g. `HGX B200`.")
     cpu_model: str | None = None
     cpu_architecture: Literal["x86_64", "aarch64"] = "x86_64"
-    numa_nodes: int | None = Field(default=None, ge=1, le=64, description="As the system is delivered.")
+    numa_nodes: int | None = Field(default=None, ge=1, le=64, description="NUMA nodes as delivered.")
     power_watts: int | None = Field(default=None, ge=1, le=200000, description="Maximum power of the node.")
     rack_units: int | None = Field(
         default=None, ge=1, le=60, description="Height in a rack, in units of 1.75 inches."
     )
     keeps_acs: bool = Field(
         default=False,
-        description="Whether the maker sets the ACS control bits of PCIe bridges one by one, for ATS, so that clearing "
-        "them all would be wrong.",
+        description="Whether the vendor sets the ACS control bits of PCIe bridges individually, for ATS, so that clearing "
+        "all of them would be wrong.",
     )
     host_varies: bool = Field(
         default=False,
-        description="The board is cited; CPUs, memory, ports and drives are an example and differ by maker.",
+        description="The board has a source; CPUs, memory, ports and drives are an example and differ by vendor.",
     )
     gpus: Gpus | None = None
     gpu_sockets: tuple[Annotated[int, Field(ge=0, le=15)], ...] = Field(
         default=(),
-        description="CPU socket of each GPU, in the order of /dev/nvidiaN; empty: not known.",
+        description="CPU socket of each GPU, in the order of /dev/nvidiaN; empty: unknown.",
     )
     nics: tuple[Nic, ...] = ()
     nvme: tuple[Nvme, ...] = ()
@@ -233,7 +233,7 @@ class SkuEntry(Frozen):
         return self
 
     def floor(self, metric: Metric) -> Floor | None:
-        """The floor of one metric; None where none is known."""
+        """The floor of a metric; None if unknown."""
         return next((floor for floor in self.floors if floor.metric is metric), None)
 
     def _contradictions(self) -> Iterator[str]:
@@ -247,7 +247,7 @@ class SkuEntry(Frozen):
         if self.gpus is not None and any(
             gpu >= self.gpus.count for nic in self.nics for gpu in nic.near_gpus
         ):
-            yield f"`near_gpus` names a GPU that the node does not have; it has {self.gpus.count}."
+            yield f"`near_gpus` names a GPU that does not exist; the node has {self.gpus.count}."
         for nic in self.nics:
             if nic.mode is not None and nic.model != BLUEFIELD_3:
                 yield f"Only a {BLUEFIELD_3} has a `mode`; the model of the port is {nic.model or 'not declared'}."
@@ -256,13 +256,13 @@ class SkuEntry(Frozen):
             yield "Only fabric ports can have a rail."
         rails = [rail for rail in fabric if rail is not None]
         if rails and len(rails) != len(fabric):
-            yield "Some fabric ports have a rail and others have none."
+            yield "Some fabric ports have a rail, but others have none."
         if rails and sorted(set(rails)) != list(range(max(rails) + 1)):
             yield f"The rails are numbered 0 to {max(rails)}, but some of them have no port."
         floors = sorted(self.busbw_floors, key=lambda floor: floor.nodes_min)
         for floor in floors:
             if floor.nodes_max is not None and floor.nodes_max < floor.nodes_min:
-                yield f"A bandwidth floor is for {floor.nodes_min} to {floor.nodes_max} nodes, an empty range."
+                yield f"A bandwidth floor has an empty range: {floor.nodes_min} to {floor.nodes_max} nodes."
         for lower, upper in pairwise(floors):
             if lower.nodes_max is None or lower.nodes_max >= upper.nodes_min:
                 yield f"Two bandwidth floors cover {upper.nodes_min} nodes."
@@ -272,7 +272,7 @@ class SkuEntry(Frozen):
         if self.gpu_sockets and len(self.gpu_sockets) != gpus:
             yield f"`gpu_sockets` has {len(self.gpu_sockets)} entries, but the node has {gpus} GPUs."
         if self.gpu_sockets and max(self.gpu_sockets) >= self.sockets:
-            yield f"`gpu_sockets` names socket {max(self.gpu_sockets)}; the node has {self.sockets}, counted from 0."
+            yield f"`gpu_sockets` names socket {max(self.gpu_sockets)}, but the node has {self.sockets}, counted from 0."
 
 
 class Sku(SkuEntry):

@@ -1,7 +1,7 @@
-"""Declared filesystems: what is mounted where, from which server, for what purpose.
+"""Declared filesystems: what is mounted where, from which server, and for what purpose.
 
 A role that mounts a kind of filesystem implements `MountsFilesystems`, one that serves it `ServesFilesystems`, and one
-that makes filesystems on a node's own disks `MakesFilesystems`; no role names another one.
+that creates filesystems on a node's local disks `MakesFilesystems`; no role refers to another.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class FilesystemKind(StrEnum):
     GPFS = "gpfs"
     """IBM Storage Scale."""
     LOCAL = "local"
-    """On a node's own drives, made by the role storage_layout."""
+    """On a node's local drives, created by the role storage_layout."""
 
     @property
     def shared(self) -> bool:
@@ -46,7 +46,7 @@ class FilesystemKind(StrEnum):
 
 
 class FilesystemPurpose(StrEnum):
-    """What a filesystem is for; decides how it is mounted and judged."""
+    """What a filesystem is for; determines how it is mounted and checked."""
 
     HOME = "home"
     DATA = "data"
@@ -54,11 +54,11 @@ class FilesystemPurpose(StrEnum):
     SOFTWARE = "software"
     SCRATCH = "scratch"
     STATE = "state"
-    """State of services, e.g. slurmctld's, which a pair of heads shares."""
+    """State of services such as slurmctld, shared by a pair of heads."""
 
 
 class Quota(Frozen):
-    """Limits of what one user may keep on a filesystem; hard limits."""
+    """Hard limits per user on a filesystem."""
 
     gib: int | None = Field(default=None, ge=1, le=2**32, description="GiB per user.")
     files: int | None = Field(default=None, ge=1, le=2**40, description="Files and folders per user.")
@@ -73,7 +73,7 @@ class Quota(Frozen):
         return self
 
     def of(self, user: str) -> Quota:
-        """The limits of a user. Where the user's own limits leave one out, XFS enforces the default, and so it is declared."""
+        """The limits of a user. XFS enforces the default for a limit that the user's entry leaves out, and so do we."""
         own = self.users.get(user, self)
         return own.model_copy(update={"gib": own.gib or self.gib, "files": own.files or self.files})
 
@@ -81,18 +81,20 @@ class Quota(Frozen):
 class StorageFloor(Frozen):
     """Rates below which `rackwright storage bench` fails. GB/s are 10^9 bytes per second."""
 
-    read_gbs: float | None = Field(default=None, gt=0, description="GB/s that one node alone reads.")
-    write_gbs: float | None = Field(default=None, gt=0, description="GB/s that one node alone writes.")
+    read_gbs: float | None = Field(default=None, gt=0, description="Read rate of one node alone, in GB/s.")
+    write_gbs: float | None = Field(default=None, gt=0, description="Write rate of one node alone, in GB/s.")
     together_read_gbs: float | None = Field(
-        default=None, gt=0, description="GB/s that all nodes together read."
+        default=None, gt=0, description="Read rate of all nodes together, in GB/s."
     )
     together_write_gbs: float | None = Field(
-        default=None, gt=0, description="GB/s that all nodes together write."
+        default=None, gt=0, description="Write rate of all nodes together, in GB/s."
     )
     metadata_ops: float | None = Field(
-        default=None, gt=0, description="Files made, looked up and removed per second by all nodes together."
+        default=None,
+        gt=0,
+        description="Files created, looked up and removed per second by all nodes together.",
     )
-    source: Source | None = Field(default=None, description="Where the figures come from.")
+    source: Source | None = Field(default=None, description="Source of the figures.")
 
     @model_validator(mode="after")
     def _is_cited(self) -> StorageFloor:
@@ -115,42 +117,42 @@ class Server(Frozen):
     name: str
     """A node of the cluster, or as declared: an address, a DNS name, a Lustre NID."""
     address: str
-    """What clients connect to: of a node its address on the filesystem's network."""
+    """What clients connect to; for a node, its address on the filesystem's network."""
     node: bool
     """Whether it is a node of the cluster."""
 
 
 class Filesystem(Frozen):
-    """A filesystem and who mounts it."""
+    """A filesystem and the nodes that mount it."""
 
     name: str
     kind: FilesystemKind
     purpose: FilesystemPurpose
     path: str
-    """Where it is mounted, the same on every node."""
+    """Mount point, the same on every node."""
     servers: tuple[Server, ...] = ()
     export: str | None = None
-    """The folder that the server gives out (nfs, vast), or the folder inside the filesystem (cephfs)."""
+    """Exported folder (nfs, vast), or folder inside the filesystem (cephfs)."""
     fsname: str | None = None
     """Name of the filesystem on its servers (lustre, weka, cephfs, gpfs)."""
     network: str = ""
-    """Network that clients reach the servers by."""
+    """Network over which clients reach the servers."""
     network_purpose: NetworkPurpose = NetworkPurpose.MANAGEMENT
     """Purpose of that network."""
     rdma: bool = False
     options: tuple[str, ...] = ()
-    """Declared mount options, over those that the role gives by kind and purpose."""
+    """Declared mount options, which override those that the role sets by kind and purpose."""
     read_only: bool = False
     automount: bool = True
-    """Mounted by the first access, and again after a server was away; not for `local`."""
+    """Mounted on first access, and again after a server outage; not for `local`."""
     nodes: tuple[str, ...] = ()
-    """Nodes that use it at `path`, in file order, servers among them included."""
+    """Nodes that mount it at `path`, in file order, including servers."""
     quota: Quota | None = None
     floor: StorageFloor | None = None
     min_free_percent: float = 5.0
     min_free_files_percent: float = 5.0
     stat_seconds: float = 5.0
-    """How long a stat of `path` may take."""
+    """Longest time that a stat of `path` may take."""
     bench: StorageBench = StorageBench()
 
     @property
@@ -161,7 +163,7 @@ class Filesystem(Frozen):
 
 @dataclass(frozen=True)
 class Mount:
-    """How one node gets a filesystem at its path: what is given to mount(8), and what the kernel then shows."""
+    """How one node mounts a filesystem: arguments of mount(8), and what the kernel shows afterwards."""
 
     filesystem: Filesystem
     what: str
@@ -169,23 +171,23 @@ class Mount:
     type: str
     """Type= of the mount unit, e.g. `nfs4`."""
     options: tuple[str, ...] = ()
-    """As mount(8) takes them."""
+    """Options for mount(8)."""
     sources: tuple[str, ...] = ()
-    """Sources that /proc/self/mountinfo may show, e.g. `10.0.0.10:/srv/home`; empty: `what` alone."""
+    """Sources that /proc/self/mountinfo may show, e.g. `10.0.0.10:/srv/home`; empty: only `what`."""
     types: tuple[str, ...] = ()
-    """Types that it may show; empty: `type` alone."""
+    """Types that it may show; empty: only `type`."""
     shown: Mapping[str, str | None] = field(default_factory=dict)
-    """Options that it has to show, with their values; None: a flag."""
+    """Options that it must show, with their values; None: a flag."""
     first_decides: frozenset[str] = frozenset()
-    """Options of `shown` that the first mount from a server decides for all that share its connections, e.g. `nconnect`."""
+    """Options of `shown` that the first mount from a server sets for all mounts on its connections, e.g. `nconnect`."""
     requires: tuple[str, ...] = ()
-    """Units that have to run before it, e.g. `lnet.service`."""
+    """Units that must run first, e.g. `lnet.service`."""
     timeout_seconds: int = 90
-    """How long mounting may take."""
+    """Longest time that mounting may take."""
 
 
 class MountsFilesystems:
-    """Options of a role that mounts filesystems of some kinds."""
+    """Options of a role that mounts some kinds of filesystems."""
 
     mounts_kinds: ClassVar[frozenset[FilesystemKind]]
 
@@ -195,43 +197,43 @@ class MountsFilesystems:
 
 
 class ServesFilesystems:
-    """Options of a role that serves filesystems of some kinds from nodes of the cluster."""
+    """Options of a role that serves some kinds of filesystems from nodes of the cluster."""
 
     serves_kinds: ClassVar[frozenset[FilesystemKind]]
     exports_file: ClassVar[str | None] = None
-    """The file of /etc/exports.d that the role writes; None: it has none."""
+    """The file in /etc/exports.d that the role writes; None: none is written."""
 
     def roots(self, filesystem: Filesystem) -> tuple[str, ...]:
-        """Nodes whose root is not squashed on a filesystem that this role serves: all of them, unless the role squashes."""
+        """Nodes whose root is not squashed on a filesystem of this role: all, unless the role squashes."""
         return filesystem.nodes
 
     def mode(self, filesystem: Filesystem) -> str | None:
-        """Octal mode that this role gives the folder that it serves; None: it sets none."""
+        """Octal mode that this role sets on the served folder; None: it sets none."""
         return None
 
 
 class MakesFilesystems:
-    """Options of the role that makes filesystems on a node's own drives."""
+    """Options of the role that creates filesystems on a node's local drives."""
 
     def made_filesystems(self, node: Node) -> Mapping[str, str]:
-        """Type of each filesystem, by the folder it is mounted on."""
+        """Filesystem type by mount point."""
         raise NotImplementedError
 
     def made_options(self, node: Node) -> Mapping[str, tuple[str, ...]]:
-        """Mount options of each, likewise."""
+        """Mount options by mount point."""
         raise NotImplementedError
 
     def made_access(self, node: Node) -> Mapping[str, tuple[str, str]]:
-        """(owner, octal mode) of each one's root folder, likewise; left out: not known."""
+        """(owner, octal mode) of the root folder by mount point; left out: unknown."""
         return {}
 
     def data_disks(self, node: Node) -> Sequence[Selector]:
-        """The disks that it may use on a node, so that nothing else is put on them."""
+        """The disks that it may use on a node, so that nothing else is placed on them."""
         return ()
 
 
 def mount_of(node: Node, filesystem: Filesystem) -> Mount | None:
-    """How a node mounts a filesystem, by the role that does; None where the node serves it, or no role mounts it."""
+    """How a node mounts a filesystem; None if the node serves it, or no role mounts it."""
     if node.name in filesystem.server_nodes:
         return None
     for given in node.options.values():
@@ -241,7 +243,7 @@ def mount_of(node: Node, filesystem: Filesystem) -> Mount | None:
 
 
 def made_below(node: Node, folder: str) -> str | None:
-    """Where the filesystem on a node's own drives is mounted that a folder is on; None: no role makes it."""
+    """Mount point of the local filesystem that holds a folder; None: no role creates one."""
     makes = node.offers(MakesFilesystems)
     made = makes.made_filesystems(node) if makes is not None else {}
     above = [path for path in made if folder == path or folder.startswith(f"{path}/")]
@@ -254,7 +256,7 @@ def home_of(node: Node) -> Filesystem | None:
 
 
 def scratch_of(node: Node, name: str | None = None) -> tuple[Filesystem, ...]:
-    """Local filesystems for scratch that a node uses, or the one of this name among them."""
+    """Local scratch filesystems that a node mounts, or the one with this name."""
     return tuple(
         one
         for one in node.filesystems
@@ -265,7 +267,7 @@ def scratch_of(node: Node, name: str | None = None) -> tuple[Filesystem, ...]:
 
 
 def on_a_filesystem(node: Node, path: str) -> bool:
-    """Whether a folder is on a declared filesystem, or on one that a role makes, and so not on the boot disk."""
+    """Whether a folder is on a declared filesystem or one that a role creates, so not on the boot disk."""
     makes = node.offers(MakesFilesystems)
     made = makes.made_filesystems(node) if makes is not None else {}
     roots = {one.path for one in node.filesystems} | set(made)

@@ -11,32 +11,30 @@ from rackwright.model.strings import UserName
 from rackwright.model.text import mistake
 
 ALIGNMENT_KIB = 4
-"""O_DIRECT wants sizes and addresses in blocks of the device below; 4 KiB suits drives with 512 B and 4 KiB sectors
+"""O_DIRECT needs sizes and addresses in blocks of the underlying device; 4 KiB suits drives with 512 B and 4 KiB sectors
 (open(2), section O_DIRECT, man-pages 6.03, read 2026-11-26)."""
 
 
 class CheckpointBench(Frozen):
-    """The checkpoint stage: PyTorch saves, one rank dies in mid-write, training resumes."""
+    """The checkpoint stage: PyTorch saves, one rank dies during a write, training resumes."""
 
     size_mib: int = Field(default=1024, ge=1, le=2**20, description="MiB of state that each rank saves.")
     ranks_per_node: int = Field(default=2, ge=1, le=64, description="Ranks on each node.")
-    nodes: int = Field(
-        default=2, ge=2, le=1024, description="Nodes that take part; at least four ranks in all."
-    )
+    nodes: int = Field(default=2, ge=2, le=1024, description="Number of nodes; at least four ranks in all.")
     interval_seconds: float = Field(
         default=1800,
         gt=0,
-        description="Seconds from the start of one save to the start of the next in the site's training; what a save "
-        "takes is reported as a share of it.",
+        description="Seconds from the start of one save to the next in the site's training; the save time is reported "
+        "as a share of it.",
     )
     most_percent: float | None = Field(
         default=None,
         gt=0,
         le=100,
-        description="Share of the interval that a save may take; more fails. None: not judged.",
+        description="Longest save time as a share of the interval; more fails. None: not checked.",
     )
     backend: Literal["gloo", "nccl"] = Field(
-        default="gloo", description="Of torch.distributed: gloo keeps state in memory, nccl on the GPUs."
+        default="gloo", description="torch.distributed backend: gloo keeps state in memory, nccl on the GPUs."
     )
 
     @model_validator(mode="after")
@@ -53,7 +51,7 @@ class StorageBench(Frozen):
         default=4096,
         ge=1,
         le=2**24,
-        description="MiB that each job writes and reads. Larger than the server's cache, to measure its drives.",
+        description="MiB that each job writes and reads. Exceed the server's cache to measure its drives.",
     )
     block_kib: int = Field(
         default=4096, ge=4, le=2**16, description="KiB per read or write; a multiple of 4."
@@ -74,41 +72,41 @@ class StorageBench(Frozen):
         "the page cache may then serve what a node alone reads.",
     )
     files: int = Field(
-        default=1000, ge=1, le=10**6, description="Files that each job makes, looks up and removes."
+        default=1000, ge=1, le=10**6, description="Files that each job creates, looks up and removes."
     )
     alone_nodes: int = Field(
         default=4,
         ge=1,
         le=10**5,
-        description="Number of nodes measured alone, one after the other; all nodes are measured together.",
+        description="Number of nodes measured alone, one after the other; all nodes are then measured together.",
     )
     folder: str = Field(
         default="",
         pattern=r"^([A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*)?$",
-        description="Folder below the mount point in which the bench makes its own, e.g. `bench` or a user's home.",
+        description="Folder below the mount point in which the bench creates its folder, e.g. `bench` or a user's home.",
     )
     user: UserName | None = Field(
         default=None,
-        description="User on the nodes who writes the files. None: root, which cannot write to an NFS export with "
+        description="User on the nodes that writes the files. None: root, which cannot write to an NFS export with "
         "root_squash.",
     )
     timeout_seconds: int = Field(
-        default=900, ge=30, le=86400, description="How long each job of the bench may take."
+        default=900, ge=30, le=86400, description="Time limit of each bench job, in seconds."
     )
     checkpoint: CheckpointBench | None = Field(
         default=None,
-        description="The checkpoint stage. None: with its defaults where the purpose is checkpoint.",
+        description="The checkpoint stage. None: default settings if the purpose is checkpoint, else none.",
     )
 
     @model_validator(mode="after")
     def _fits_together(self) -> StorageBench:
         if self.block_kib % ALIGNMENT_KIB:
             raise mistake(
-                f"`block_kib` is {self.block_kib}, which is not a multiple of 4.", "e.g. `block_kib: 4096`"
+                f"`block_kib` must be a multiple of 4, not {self.block_kib}.", "e.g. `block_kib: 4096`"
             )
         if self.size_mib * 1024 % self.block_kib:
             raise mistake(
-                f"`size_mib` ({self.size_mib}) is not a whole number of blocks of {self.block_kib} KiB.",
+                f"`size_mib` ({self.size_mib}) must be a whole number of blocks of {self.block_kib} KiB.",
                 "e.g. `size_mib: 4096, block_kib: 4096`",
             )
         if self.depth > 1 and self.engine == "psync":
@@ -117,14 +115,14 @@ class StorageBench(Frozen):
                 "e.g. `engine: libaio`, or more `jobs`",
             )
         if ".." in self.folder.split("/"):
-            raise mistake(f"`folder` ({self.folder}) leaves the filesystem.", "e.g. `folder: bench`")
+            raise mistake(f"`folder` ({self.folder}) points outside the filesystem.", "e.g. `folder: bench`")
         return self
 
 
 class RunsStorageBench:
-    """Options of the role that installs what the storage bench runs on a node."""
+    """Options of the role that installs the storage bench's programs on a node."""
 
     port: int
-    """TCP port of the first node, by which the ranks of all nodes are kept in step; the next one is PyTorch's."""
+    """TCP port on the first node that synchronizes the ranks of all nodes; PyTorch uses the next one."""
     python: str
-    """Absolute path of the Python that has PyTorch."""
+    """Absolute path of the Python with PyTorch."""

@@ -22,20 +22,20 @@ def mistake(message: str, hint: str | None = None) -> PydanticCustomError:
 
 
 def host_label_mistake(name: str) -> str | None:
-    """Why this cannot be a host name (one label, RFC 1123), or None."""
+    """Why this is not a valid host name (one label, RFC 1123), or None."""
     if len(name) > 63:
         return "A host name may have at most 63 characters."
     if not _LABEL.fullmatch(name):
         return "A host name may contain only lower-case letters, digits and inner hyphens."
     if name == "localhost":
-        return "`localhost` cannot be the name of a node."
+        return "`localhost` cannot be a node name."
     if name.isdigit():
         return "A host name must not be a number."
     return None
 
 
 def label_mistake(name: str) -> str | None:
-    """Why this cannot be the name of a cluster, network, SKU or rack, or None."""
+    """Why this is not a valid name for a cluster, network, SKU or rack, or None."""
     if _LABEL.fullmatch(name) and len(name) <= 40:
         return None
     return "A name may contain only lower-case letters, digits and inner hyphens, at most 40 characters."
@@ -54,7 +54,7 @@ def _domain(value: Data) -> str:
     if not isinstance(value, str) or not value:
         raise mistake("Expected a domain.", "e.g. `cluster.example.com`")
     if len(value) > 190:
-        raise mistake("A domain may have at most 190 characters, so that host names fit before it.")
+        raise mistake("A domain may have at most 190 characters, to leave room for host names.")
     for label in value.split("."):
         if not _LABEL.fullmatch(label) or len(label) > 63:
             raise mistake("Not a valid domain.", "e.g. `cluster.example.com`: lower case, no dot at the end")

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class NodeRole(StrEnum):
-    """What a node is for; a node may hold several."""
+    """What a node is for; a node may have several roles."""
 
     HEAD = "head"
     WORKER = "worker"
@@ -15,7 +15,7 @@ class NodeRole(StrEnum):
 
 
 class Platform(StrEnum):
-    """Kind of machine a node is; decides what is out of scope on it (rackwright.model.platforms)."""
+    """Kind of node; determines what is out of scope on it (rackwright.model.platforms)."""
 
     BARE_METAL = "bare-metal"
     VM = "vm"
@@ -29,17 +29,17 @@ class NetworkPurpose(StrEnum):
     STORAGE = "storage"
     FABRIC = "fabric"
     EXTERNAL = "external"
-    """Users and the world outside; heads and login nodes have a port there."""
+    """Users and the Internet; heads and login nodes have a port there."""
     BMC = "bmc"
-    """Baseboard management controllers, out of band; a head that asks them has a port there, other nodes have none."""
+    """Baseboard management controllers, out of band; only heads that query them have a port there."""
 
 
 INNER_PURPOSES = frozenset(NetworkPurpose) - {NetworkPurpose.EXTERNAL, NetworkPurpose.BMC}
-"""Of networks that the cluster's nodes share with none but each other."""
+"""Whether only nodes of the cluster are on such networks."""
 
 
 class LinkKind(StrEnum):
-    """Link layer of a network, and the RDMA it carries."""
+    """Link layer of a network, and its kind of RDMA."""
 
     ETHERNET = "ethernet"
     """Without RDMA."""
@@ -64,7 +64,7 @@ class LinkKind(StrEnum):
 
     @property
     def converged(self) -> bool:
-        """Whether it is RoCE, of whatever make: the settings of a RoCE port apply."""
+        """Whether it is any kind of RoCE: the settings of a RoCE port apply."""
         return self in (LinkKind.ROCE, LinkKind.SPECTRUM_X)
 
 

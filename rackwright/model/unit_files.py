@@ -12,9 +12,9 @@ _ADMINISTRATORS = (
     "/run/systemd/system.control/",
     "/usr/local/lib/systemd/system/",
 )
-"""Where files go before the distribution's own (systemd.unit(5), UNIT FILE LOAD PATH, read 2026-11-23)."""
+"""Folders whose files override the distribution's (systemd.unit(5), UNIT FILE LOAD PATH, read 2026-11-23)."""
 _OWN = "rackwright-"
-"""How units are called that commands of rackwright install."""
+"""Prefixes of units that rackwright commands install."""
 
 
 def declared_unit_files(node: Node) -> frozenset[str]:
@@ -28,9 +28,9 @@ def declared_unit_files(node: Node) -> frozenset[str]:
 
 
 def foreign_unit_files(node: Node, fragment: str, drop_ins: tuple[str, ...]) -> tuple[str, ...]:
-    """Those files of a unit that nothing declares; none where no role of the node asks for it.
+    """Undeclared files of a unit; empty unless a role on the node requests this check.
 
-    `fragment`: the unit file itself, empty where it is masked or has none.
+    `fragment`: the unit file itself, empty if the unit is masked or has none.
     """
     keeper = node.offers(KeepsUnitFiles)
     if keeper is None:

@@ -1,6 +1,6 @@
-"""Folders that grow on a node, so that each is on the filesystem that is meant for it.
+"""Folders that grow on a node; each must be on the filesystem intended for it.
 
-As rackwright.model.interfaces: options classes implement `WritesBelow`, and no role names or imports another one.
+As in rackwright.model.interfaces, options classes implement `WritesBelow`, and no role refers to another.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ if TYPE_CHECKING:
 
 
 class WrittenFolder(NamedTuple):
-    """A folder that grows on a node: what writes it must find the filesystem that is meant for it."""
+    """A folder that grows on a node; its writers need the intended filesystem mounted."""
 
     path: str
     what: str
-    """For messages, e.g. `docker's images`."""
+    """Name in messages, e.g. `docker's images`."""
     option: str
-    """Where it is declared, e.g. `docker.data_root`."""
+    """Option that sets it, e.g. `docker.data_root`."""
     units: tuple[str, ...] = ()
-    """Units that write it; empty: jobs and users alone do."""
+    """Units that write it; empty: only jobs and users do."""
     large: bool = True
-    """Whether it grows so much that it belongs on local scratch where a node has some."""
+    """Whether it grows so much that it belongs on local scratch, if the node has some."""
 
 
 class WritesBelow:
-    """Options of a role whose daemons, jobs or users write much below declared folders."""
+    """Options of a role whose daemons, jobs or users write a lot below declared folders."""
 
     def written_folders(self, node: Node) -> tuple[WrittenFolder, ...]:
-        """Those on this node."""
+        """Such folders on this node."""
         raise NotImplementedError
 
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 _PAUSE_SECONDS = 0.1
 
 
-class LockHeld(Exception):  # noqa: N818 - said where it is caught
+class LockHeld(Exception):  # noqa: N818 - a state, not an error class
     """Another process kept the lock for longer than the caller waits."""
 
 

@@ -61,7 +61,7 @@ def own(within: int, name: str, mode: int) -> Iterator[int]:
         with opened(name, within) as folder:
             found = os.fstat(folder)
             if found.st_uid != os.geteuid() or found.st_mode & 0o022:
-                raise Unsafe(f"{name} belongs to uid {found.st_uid}, or other users can write it")
+                raise Unsafe(f"{name} belongs to uid {found.st_uid}, or other users can write to it")
             if mount_id(folder) != mount_id(within):
                 raise Unsafe(f"something else is mounted on {name}")
             os.fchmod(folder, mode)  # mkdir(2) takes the umask off

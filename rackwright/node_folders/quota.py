@@ -41,7 +41,7 @@ def set_project(folder: int, project: int) -> None:
         flags, extent, count, _, cow = _FSXATTR.unpack(fcntl.ioctl(folder, _GET, bytes(_FSXATTR.size)))
         fcntl.ioctl(folder, _SET, _FSXATTR.pack(flags | _INHERITS, extent, count, project, cow))
     except OSError as error:
-        raise NoQuota(f"the folder takes no project: {error.strerror}") from None
+        raise NoQuota(f"cannot assign a project to the folder: {error.strerror}") from None
 
 
 def set_limit(mount: str, project: int, gib: int) -> None:
@@ -49,7 +49,9 @@ def set_limit(mount: str, project: int, gib: int) -> None:
     _ask(mount, f"limit -p bhard={gib}g {project}")
     _, limit = usage(mount).get(project, (0, 0))
     if limit != gib << 20:
-        raise NoQuota(f"xfs_quota set no limit of {gib} GiB on {mount}: are project quotas on (prjquota)?")
+        raise NoQuota(
+            f"xfs_quota could not set a limit of {gib} GiB on {mount}: are project quotas on (prjquota)?"
+        )
 
 
 def usage(mount: str) -> dict[int, tuple[int, int]]:
@@ -60,8 +62,8 @@ def usage(mount: str) -> dict[int, tuple[int, int]]:
 
 def is_enforced(mount: str) -> bool:
     """Whether project quotas are counted and kept."""
-    said = _ask(mount, "state -p")
-    return "Accounting: ON" in said and "Enforcement: ON" in said
+    answer = _ask(mount, "state -p")
+    return "Accounting: ON" in answer and "Enforcement: ON" in answer
 
 
 def _ask(mount: str, command: str) -> str:
@@ -79,5 +81,5 @@ def _ask(mount: str, command: str) -> str:
         raise NoQuota(f"xfs_quota: {error}") from None
     if done.returncode != 0 or done.stderr.strip():
         last = done.stderr.strip().splitlines()[-1:] or ["no message"]
-        raise NoQuota(f"xfs_quota exited {done.returncode} saying: {last[0][:200]}")
+        raise NoQuota(f"xfs_quota exited {done.returncode} with the output: {last[0][:200]}")
     return done.stdout

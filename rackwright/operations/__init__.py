@@ -1,1 +1,1 @@
-"""Operations of ours: compare, record the difference, then act (see rackwright.plan.changes)."""
+"""rackwright's operations: compare, record the difference, then act (see rackwright.plan.changes)."""

@@ -1,4 +1,4 @@
-"""Package archives that are not the distribution's: their keys, and packages that come as plain files."""
+"""Package archives other than the distribution's: their keys, and packages that are plain files."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _fetch(path: str, url: str, found: str, wanted: str, what: str) -> StringCom
 
 @operation()
 def key(path: str, url: str, fingerprint: str) -> Generator[StringCommand, None, None]:
-    """The key that signs an archive, in a file of its own; a key with another fingerprint never lands.
+    """The key that signs an archive, in a separate file; a key with another fingerprint is never installed.
 
     + fingerprint: of the primary key, 40 hexadecimal digits; the file may hold no second one
     """

@@ -1,4 +1,4 @@
-"""md arrays from declared disks: created, assembled, completed; never reshaped, and never from what a scan finds."""
+"""md arrays from declared disks: created, assembled, completed; never reshaped, and never guessed from a scan."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def array(
         state = found.value("array_state") or "in an unknown state"
         if lost:
             raise OperationError(
-                f"the stripe {array} ({found.device}) is {state}: with its drive its data is lost; "
-                f"`mdadm --stop {found.device}`, and apply again: it is made anew of its declared drives"
+                f"the stripe {array} ({found.device}) is {state}: the data of the lost drive cannot be recovered; run "
+                f"`mdadm --stop {found.device}`, and apply again: it is recreated from its declared drives"
             )
         raise OperationError(
             f"the array {array} ({found.device}) is {state}: repair it by hand, mdadm --detail"
@@ -100,7 +100,7 @@ def _create(
 ) -> StringCommand:
     members = [usable(chosen(there, one)) for one in (*disks, *spares)]
     if len({disk.name for disk in members}) < len(members):
-        raise OperationError(f"two of the disks of the array {array} are the same one")
+        raise OperationError(f"two disks of the array {array} are the same disk")
     same_as_planned(f"create {array}", members)
     record(*(change_of(disk, f"member of the array {array} (RAID {level})") for disk in members))
     node, path = site_of().node.name, array_path(array)
@@ -153,12 +153,12 @@ def _refuse_reshape(array: str, level: str, disks: int, found: Array) -> None:
     """A number that cannot be read (`3 (2)` while md reshapes) is left to `rackwright verify`."""
     if found.value("level") != f"raid{level}":
         raise OperationError(
-            f"the array {array} is {found.value('level')}, and RAID {level} is declared: it is not reshaped"
+            f"the array {array} is {found.value('level')}, but RAID {level} is declared: it is not reshaped"
         )
     made = found.value("raid_disks")
     if made.isdecimal() and int(made) != disks:
         raise OperationError(
-            f"the array {array} ({found.device}) is made for {made} disks, and {disks} are declared: it is not "
+            f"the array {array} ({found.device}) has {made} disks, but {disks} are declared: it is not "
             f"reshaped; declare {made} `disks` and any others as `spares`, or reshape it by hand (mdadm --grow)"
         )
 

@@ -1,4 +1,4 @@
-"""The control side of a guarded change: a new connection that works confirms it; otherwise the node restores itself."""
+"""Control side of a guarded change: a new connection that works confirms it; otherwise the node rolls back."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ECHO_BYTES = 128 * 1024
 _AGAIN_SECONDS = 1.0
 _CONFIRMING_SECONDS = 3.0
 """Kept back for the confirmation itself: a probe is not repeated any more when less time is left."""
-_SAID_MAX = 600
+_LINES_TEXT_MAX = 600
 _PROBE_FAILED = "the probe failed: "
 
 
@@ -80,7 +80,7 @@ def parse_state(text: str) -> Outcome:
     found: dict[str, list[str]] = {}
     for line in text.splitlines():
         name, _, rest = line.partition(" ")
-        found.setdefault(name, []).append(printable(rest, _SAID_MAX))
+        found.setdefault(name, []).append(printable(rest, _LINES_TEXT_MAX))
 
     def last(name: str) -> str:
         return found.get(name, [""])[-1]
@@ -119,7 +119,7 @@ class _Confirmation:
         return self.deadline - self.clock()
 
     def run(self) -> bool:
-        """Whether the change was confirmed; `reason` says why not."""
+        """Whether the change was confirmed; `reason` is why not."""
         while self.left > 0:
             try:
                 self._await_result()
@@ -148,11 +148,11 @@ class _Confirmation:
             if state.phase != "armed":  # put back already: why is known from the attempts before
                 raise _OverError
             if state.result not in ("", "0"):
-                self.reason = f"putting it in force failed with status {state.result}: {_said(state.output)}"
+                self.reason = f"activating it failed with status {state.result}: {_last_lines(state.output)}"
                 self._restore_now(connection, "failed")
                 raise _OverError
             if not state.result:
-                self.reason = "putting it in force took too long"
+                self.reason = "activating it took too long"
                 raise ConnectionFailed(self.reason)
         finally:
             connection.close()
@@ -171,14 +171,14 @@ class _Confirmation:
             sent = random.randbytes(ECHO_BYTES // 2).hex()
             echoed = connection.run("cat", sent, max(self.left, 1))
             if echoed.stdout != sent:
-                self.reason = f"a new connection opened, but {ECHO_BYTES // 1024} KiB did not get through and back: the MTU?"
+                self.reason = f"a new connection opened, but {ECHO_BYTES // 1024} KiB did not get through and back: check the MTU"
                 return False
             if not self._probed(connection):
                 return False
             done = connection.run(f"{self.armed.program} confirm {self.armed.key}", "", max(self.left, 5))
             if done.exit_status != 0:
                 self.reason = (
-                    f"the node refused the confirmation: {printable(done.stderr.strip(), _SAID_MAX)}"
+                    f"the node refused the confirmation: {printable(done.stderr.strip(), _LINES_TEXT_MAX)}"
                 )
                 return False
             self.reaches.go_on_with(connection)
@@ -189,7 +189,7 @@ class _Confirmation:
                 connection.close()
 
     def _probed(self, connection: Connection) -> bool:
-        """Again and again: neighbours, switch ports and daemons need their time."""
+        """Probe repeatedly: neighbours, switch ports and daemons need their time."""
         if self.armed.probe is None:
             return True
         while True:
@@ -197,8 +197,8 @@ class _Confirmation:
             if done.exit_status == 0:
                 return True
             if done.exit_status != TIMED_OUT or not self.reason.startswith(_PROBE_FAILED):
-                said = done.stdout.strip() or done.stderr.strip()
-                self.reason = f"{_PROBE_FAILED}{_said(tuple(said.splitlines()))}"
+                answer = done.stdout.strip() or done.stderr.strip()
+                self.reason = f"{_PROBE_FAILED}{_last_lines(tuple(answer.splitlines()))}"
             if self.left <= _CONFIRMING_SECONDS:
                 self._restore_now(connection, "unconfirmed")
                 raise _OverError
@@ -206,7 +206,7 @@ class _Confirmation:
 
 
 def confirm(state: object, host: Any, armed: Armed) -> bool:  # noqa: ANN401 - pyinfra's Host, of the driver's side
-    """Confirm a change over a new connection; False where the node has restored itself, after telling so.
+    """Confirm a change over a new connection; False if the node has rolled back, after reporting it.
 
     pyinfra takes False as this host's failure, and an exception for a mistake in the program.
     """
@@ -245,21 +245,21 @@ def outcome(armed: Armed, reason: str, after: Outcome | None) -> str:
     paths = ", ".join(armed.paths) or "no files"
     if after is None:
         return (
-            f"{what}, and the node cannot be reached to ask what became of it. It should have restored {paths} "
-            f"{armed.seconds} s after the change began; look at its console: {armed.program} state {armed.key}"
+            f"{what}, and the node is unreachable, so the result is unknown. It should have restored {paths} "
+            f"{armed.seconds} s after the change began; on its console run: {armed.program} state {armed.key}"
         )
     if after.phase == "confirmed":
         return f"{what}, but the node has recorded the confirmation: run again to see what is left to do"
     when = "when it booted" if after.why == "boot" else f"after {after.seconds} s"
-    said = f"{what}; the node restored itself {when}: {paths}"
+    text = f"{what}; the node restored itself {when}: {paths}"
     if after.failed:
-        said += f". Not restored: {'; '.join(after.failed)}"
+        text += f". Not restored: {'; '.join(after.failed)}"
     if after.restored not in ("", "0"):
-        said += (
-            f". Putting the old files in force ended with status {after.restored}: {_said(after.restoring)}"
+        text += (
+            f". Activating the old files failed with status {after.restored}: {_last_lines(after.restoring)}"
         )
-    return said
+    return text
 
 
-def _said(lines: tuple[str, ...]) -> str:
-    return printable(" / ".join(lines[-5:]), _SAID_MAX) or "it printed nothing"
+def _last_lines(lines: tuple[str, ...]) -> str:
+    return printable(" / ".join(lines[-5:]), _LINES_TEXT_MAX) or "no output"

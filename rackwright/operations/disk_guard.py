@@ -1,6 +1,6 @@
-"""The last look before a disk is written to: in the same shell script, on the device that will be opened.
+"""The final check before a disk is written: in the same shell script, on the device that will be opened.
 
-Serial, size, signatures and use are compared with what the plan was made from, under a lock on the device; whatever
+Serial, size, signatures and use are compared with what the plan was made from, under a lock on the device; any
 differs ends the script before its first write.
 """
 
@@ -61,7 +61,7 @@ def refuse_container() -> None:
     """OperationError on a platform whose disks are another machine's."""
     node = site_of().node
     if (why := why_lacking(node.platform, Capability.DISKS)) is not None:
-        raise OperationError(f"storage is not laid out on {node.name}: {why}")
+        raise OperationError(f"cannot lay out storage on {node.name}: {why}")
 
 
 def same_as_planned(what: str, disks: Sequence[Disk]) -> None:
@@ -74,13 +74,11 @@ def same_as_planned(what: str, disks: Sequence[Disk]) -> None:
     for disk in disks:
         then = before.get(disk.serial)
         if then is None:
-            raise OperationError(
-                f"{disk.description} is not a disk that was planned for: nothing was written"
-            )
+            raise OperationError(f"{disk.description} was not part of the plan: nothing was written")
         if (then.name, then.size, then.digest) != (disk.name, disk.size, disk.digest):
             raise OperationError(
-                f"{then.description} held {then.content} when it was planned, and is {disk.description} with "
-                f"{disk.content} now: nothing was written; plan again"
+                f"{then.description} had {then.content} when it was planned, but is now {disk.description} with "
+                f"{disk.content}: nothing was written; plan again"
             )
 
 
@@ -90,7 +88,7 @@ def change_of(disk: Disk, after: str) -> Change:
     erases = disk.serial if disk.signatures else None
     if state.is_executing and erases is not None and site_of().erasable.get(erases) != disk.content:
         raise OperationError(
-            f"{disk.description} holds {disk.content}, and its serial was not typed for this run: it is not touched"
+            f"{disk.description} has {disk.content}, and its serial was not confirmed for this run: it was not changed"
         )
     return Change("disk", disk.description, disk.content, after, disruptive=True, erases=erases)
 

@@ -1,4 +1,4 @@
-"""Kernel modules that DKMS builds: for the kernel that is named, not for the one that happens to run."""
+"""Kernel modules that DKMS builds: for the named kernel, not for the running one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyinfra.context import host
 from rackwright.facts.settings import Answer
 from rackwright.plan.changes import Change, record
 
-# Name and version stand in dkms.conf; a folder's name may have hyphens in both.
+# Name and version are in dkms.conf; a folder's name may have hyphens in both.
 _EACH = """\
 for conf in {sources}; do
   [ -e "$conf/dkms.conf" ] || continue
@@ -27,15 +27,15 @@ _STATE = """\
     state=$(dkms status -m "$name" -v "$version" -k "$kernel" 2>/dev/null | sed -n 's/.*: *\\([a-z]*\\).*/\\1/p')
     echo "$name $version $kernel" $state"""
 
-# Of make's log the compiler's own words come first: the rest is make saying that something failed.
+# The compiler's messages in make's log come first: the rest only reports that something failed.
 _BUILD = """\
     found=yes
-    said=$(dkms install -m "$name" -v "$version" -k "$kernel" 2>&1) && continue
+    output=$(dkms install -m "$name" -v "$version" -k "$kernel" 2>&1) && continue
     log=/var/lib/dkms/$name/$version/build/make.log
     echo "$name $version does not build for $kernel (whole log: $log):" >&2
     lines=$(grep -hE '(^|[^a-z])(fatal )?error:|: No such file or directory' "$log" 2>/dev/null | head -n 5)
     [ -n "$lines" ] || lines=$(tail -n 5 "$log" 2>/dev/null)
-    [ -n "$lines" ] || lines=$(echo "$said" | tail -n 8)
+    [ -n "$lines" ] || lines=$(echo "$output" | tail -n 8)
     echo "$lines" >&2
     exit 1"""
 

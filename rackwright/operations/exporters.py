@@ -20,7 +20,7 @@ def install_exporter(
     """The package and all that the unit reads, the unit itself not yet: `run_exporter` follows, after the role's own files.
 
     + arguments: of the program, besides its address and its users
-    + packages_at: `name=version` of what is installed and held, or nothing; None: the distribution's, at whatever version
+    + packages_at: `name=version` of what is installed and held, or nothing; None: the distribution's, at any version
     """
     site = site_of()
     node, what = site.node, options.names(site.node)

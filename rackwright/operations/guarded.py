@@ -1,6 +1,6 @@
-"""Changes that could cut a node off: a rollback is armed on the node itself before anything is changed.
+"""Changes that could cut a node off: the node arms a rollback before anything is changed.
 
-The node keeps what was there, lands the new files, puts them in force, and restores itself when nobody confirms in
+The node keeps the old files, installs and activates the new ones, and rolls back unless the change is confirmed in
 time; after a power cut it restores at boot, before the network. The change runs under systemd, so that the connection
 it was asked over may end. Only a new connection that works confirms it (rackwright.operations.confirming).
 """

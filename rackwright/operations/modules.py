@@ -1,4 +1,4 @@
-"""Kernel modules of filesystems: there for the declared kernel, or the run ends with a sentence that says so."""
+"""Kernel modules of filesystems: they exist for the declared kernel, or the run ends with a clear message."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def module_available(site: Site, module: str, *, after_reboot: bool = False) -> 
     of = '"$(uname -r)"' if kernel is None else quote(kernel)
     read = f"modinfo -k {of} -F filename {quote(module)} >/dev/null && echo built"
     settings.setting(
-        name=f"See that the module {module} is there",
+        name=f"Check that the module {module} exists",
         target=f"module {module} for {kernel or 'the running kernel'}",
         read=read,
         want="built",
         write=(
             f"depmod {of}; ({read}) 2>/dev/null || "
-            f'{{ echo "there is no module {module} for kernel "{of}": the client has none that matches" >&2; exit 1; }}'
+            f'{{ echo "module {module} does not exist for kernel "{of}": the client has no matching one" >&2; exit 1; }}'
         ),
         after_reboot=after_reboot,
     )

@@ -1,4 +1,4 @@
-"""Declared filesystems, mounted by systemd as declared and mounted anew where what is mounted differs."""
+"""Declared filesystems: mounted by systemd, and remounted if the mount differs from the declaration."""
 
 from __future__ import annotations
 
@@ -152,9 +152,9 @@ def _anew(
     if shared:
         return f"{path} shares the connections of {', '.join(one.filesystem.path for one in shared)}"
     if not by_use and stale.active:
-        return f"{path} is mounted by its first use, and is declared to be at boot"
+        return f"{path} is mounted on first use, but is declared to be mounted at boot"
     if by_use and entry is not None and not there.active:
-        return f"{path} is mounted already, and its automount unit is not there"
+        return f"{path} is already mounted, and its automount unit is missing"
     return None
 
 

@@ -22,14 +22,14 @@ KEY_BYTES = (32, 1024)
 
 
 def decoded(encoded: str) -> bytes:
-    """The key's bytes; OperationError where the secret is no base64 or of a length munged refuses."""
+    """The key's bytes; OperationError if the secret is not base64 or has a length that munged rejects."""
     try:
         key = base64.b64decode(encoded, validate=True)
     except binascii.Error as error:
         raise OperationError("the secret munge_key is not base64") from error
     least, most = KEY_BYTES
     if not least <= len(key) <= most:
-        raise OperationError(f"the secret munge_key has {len(key)} bytes; munged takes {least} to {most}")
+        raise OperationError(f"the secret munge_key has {len(key)} bytes; munged accepts {least} to {most}")
     return key
 
 

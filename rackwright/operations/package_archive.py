@@ -1,4 +1,4 @@
-"""Archives of packages that a role's options declare, with the one key that each is trusted by."""
+"""Package archives that a role's options declare, each with its trusted key."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def installed(
     wanted = _versions(packages)
     loose = [name for name, version in wanted.items() if version is None]
     if hold and loose:
-        raise OperationError(f"only an exact version can be held, and {', '.join(loose)} has none")
+        raise OperationError(f"only exact versions can be held, but {', '.join(loose)} has none")
     family = site_of().node.family
     state: PackageState = host.get_fact(Packages, family=family.name, packages=tuple(wanted))
     to_do = {

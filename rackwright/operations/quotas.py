@@ -1,4 +1,4 @@
-"""Quotas of users on the filesystem that holds what they keep."""
+"""User quotas on the filesystem that holds the users' files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What only a reboot brings: compared with the live node, never carried out by the operation itself."""
+"""Settings that take effect only after a reboot: compared with the live node, never applied by the operation itself."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rackwright.plan.changes import Change, record
 
 @operation()
 def due(target: str, read: str, want: str) -> Generator[StringCommand, None, None]:
-    """The live node prints `want`; where it does not, the plan says that the node has to be rebooted.
+    """The live node prints `want`; if it does not, the plan shows that the node needs a reboot.
 
     It yields no command: `rackwright apply --reboot` reboots a node once, after all that is to be there at boot is.
 

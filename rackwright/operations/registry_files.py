@@ -1,4 +1,4 @@
-"""What lets root reach registries: certificates of their authorities, and logins."""
+"""root's access to registries: CA certificates and logins."""
 
 from __future__ import annotations
 

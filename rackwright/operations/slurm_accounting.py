@@ -1,4 +1,4 @@
-"""Slurm's accounting entities through sacctmgr: the least commands from what is to what should be."""
+"""Slurm's accounting entities through sacctmgr: the fewest commands from the current to the declared state."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def entities(
             yield StringCommand(":")
             return
     if isinstance(found, Unread):
-        raise OperationError(f"slurmdbd is {found} and could not be asked within {wait_seconds} s")
+        raise OperationError(f"slurmdbd is {found} and did not answer within {wait_seconds} s")
     is_ = found or Records()
     missing = limited_tres(declared) - is_.tres
     wanted = declared if counted else countable(declared, is_.tres)

@@ -1,4 +1,4 @@
-"""Slurm's reservations through scontrol: the least commands from what is to what should be."""
+"""Slurm's reservations through scontrol: the fewest commands from the current to the declared state."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def reservations(
     if state.is_executing:  # slurmctld may have been started a moment ago
         found = host.get_fact(ReservationsFound, patience=wait_seconds)
         if not isinstance(found, Found):
-            raise OperationError(f"slurmctld is {found or 'missing'} and could not be asked for reservations")
+            raise OperationError(f"slurmctld is {found or 'missing'} and cannot list its reservations")
     else:
         found = host.get_fact(ReservationsFound)
         if found is Unread.SILENT:

@@ -40,7 +40,7 @@ def _keep_state(left: Sequence[StorageFile]) -> None:
     if state:
         units = " ".join(quote(file.name) for file in state)
         raise OperationError(
-            f"{', '.join(file.path for file in state)}: undeclared, and it may hold the state of a service. Declare it "
+            f"{', '.join(file.path for file in state)}: undeclared, but may hold a service's state. Declare it "
             "again until that state is moved. Once the service uses the new folder, run `systemctl disable --now "
             f"{units}` on the node and remove these files"
         )

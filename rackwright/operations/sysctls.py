@@ -1,4 +1,4 @@
-"""Live kernel values; what makes them last is a file in /etc/sysctl.d."""
+"""Live kernel values; a file in /etc/sysctl.d makes them permanent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Takes away what an intruder leaves to come back, each with what nothing declares of it in the plan."""
+"""Removes an intruder's means to come back; the plan shows everything that is undeclared."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from rackwright.operations.quarantine import rewrite, take_away, take_bits
 from rackwright.plan.changes import Change, pending, record, text_diff
 
 _NOLOGIN = "/usr/sbin/nologin"
-_NOBODY = 65534
-"""The group nogroup or nobody of the families: the primary group of a user whose own is taken away."""
+_NO_GROUP = 65534
+"""The group nogroup or nobody of the OS families: the primary group of a user whose group is removed."""
 _AT_ONCE = 25
 """Files in one command: a path has 4096 bytes at most, and an argument 128 KiB (execve(2), read 2026-11-23)."""
 
@@ -94,7 +94,7 @@ def group_members(declared: Declared) -> Generator[StringCommand, None, None]:
         if one.through:
             yield StringCommand(f"gpasswd --delete {quote(one.user)} {quote(one.through)}")
         else:
-            yield StringCommand(f"usermod --gid {_NOBODY} {quote(one.user)}")
+            yield StringCommand(f"usermod --gid {_NO_GROUP} {quote(one.user)}")
 
 
 @operation()
@@ -137,7 +137,7 @@ def _is_empty(text: str) -> bool:
 def sshd_settings(declared: Declared, unit: str) -> Generator[StringCommand, None, None]:
     """sshd reads only declared files, and its effective settings are the declared ones."""
     found = _traces(declared, "sshd")
-    # while an operation of this run has yet to write sshd's settings, the effective ones are none of ours
+    # until an operation of this run has written sshd's settings, the effective ones are not ours
     early = bool(pending(host, tuple(declared.sshd_files)))
     wrong = {} if early else undeclared.sshd_settings(found, declared)
     files = undeclared.sshd_files(found, declared)
@@ -149,7 +149,7 @@ def sshd_settings(declared: Declared, unit: str) -> Generator[StringCommand, Non
     if not (files or lines or include):
         key, value = next(iter(wrong.items()))
         raise OperationError(
-            f"sshd's {key} is {value}, and no line of its files says so; see `sshd -T` on the node"
+            f"sshd's {key} is {value}, but no line of its files sets it; see `sshd -T` on the node"
         )
     only = undeclared.lost_port(found, declared, files, lines)
     if only is not None:

@@ -1,4 +1,4 @@
-"""Directories with exactly the declared files, compared and written whole: for code that a node runs."""
+"""Directories with exactly the declared files, compared and written as a whole: for code that a node runs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """systemd units, restarted and reloaded by state instead of by handlers.
 
 A handler that runs "if the file changed in this run" is lost when the run dies between the two.
-Here a unit is restarted (reloaded) exactly when a watched file is newer than the unit's last start
+Here a unit is restarted (reloaded) exactly when a monitored file is newer than the unit's last start
 (reload), which is as true in the next run as in this one.
 """
 
@@ -69,7 +69,7 @@ def unit(
 
     + running, enabled: None leaves it as it is
     + restart_on, reload_on: files or folders; when one is newer than the unit's last start (reload), it is restarted
-      (reloaded); `because`: why it is restarted whatever its files
+      (reloaded); `because`: a reason to restart it that does not depend on its files
     + disruptive: whether its restart or stop disturbs users or jobs; such a change drains a worker
     + after_reboot: it cannot work while a reboot is due: it is enabled now, and brought up after that
     + retries: systemd starts it again until what it connects to is there: it counts as running meanwhile
@@ -105,7 +105,7 @@ def unit(
 
 
 def _counted(there: UnitState, *, retries: bool) -> UnitState:
-    """The state, in which a unit that is started again and again counts as running where that is how it waits."""
+    """The state; a unit that systemd restarts repeatedly counts as running if that is how it waits."""
     waits = retries and there.active_state == "activating"
     return replace(there, active=True) if waits else there
 

@@ -40,7 +40,7 @@ def user(
     system: bool = False,
     create_home: bool = True,
 ) -> Generator[StringCommand, None, None]:
-    """A user with no password of its own; `groups` are added to, never taken from, what it has.
+    """A user without a password; `groups` are added to its groups, none is removed.
 
     + uid: the number it must have; an existing user with another one is refused, since its files
       would keep the old number
@@ -62,7 +62,7 @@ def user(
         return
     if uid is not None and there.uid != uid:
         raise OperationError(
-            f"user {user} has uid {there.uid} on the node and {uid} in the cluster file; "
+            f"user {user} has uid {there.uid} on the node, but {uid} in the cluster file; "
             "its files would keep the old number, so change it by hand"
         )
     changes, flags = _differences(user, there, group, groups, shell, home_folder)

@@ -1,4 +1,4 @@
-"""LVM on declared devices: groups and volumes are made and grown, never shrunk or removed."""
+"""LVM on declared devices: groups and volumes are created and grown, never shrunk or removed."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def volume(group: str, volume: str, size: str) -> Generator[StringCommand, None,
         return
     if wants + extent <= has:
         raise OperationError(
-            f"{name} has {has / 2**30:.1f} GiB, and {size} is declared: a volume is not shrunk; declare its size"
+            f"{name} has {has / 2**30:.1f} GiB, but {size} is declared: volumes are not shrunk; declare its size"
         )
     host.noop(f"{name} is as declared")
 

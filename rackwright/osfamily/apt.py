@@ -1,4 +1,4 @@
-"""Shell scripts that ask apt and dpkg for packages, and that install and remove them."""
+"""Shell scripts that query apt and dpkg, and that install and remove packages."""
 
 from __future__ import annotations
 
@@ -51,16 +51,16 @@ for f in {policy} {no_modules}; do ! grep -qs {mark} "$f" || rm -f "$f"; done
 {place}
 deadline=$(($(date +%s) + {wait}))
 patiently() {{
-  until said=$("$@" 2>&1 9>&-); do
-    case "$said" in
+  until output=$("$@" 2>&1 9>&-); do
+    case "$output" in
       *"frontend lock"* | *"database lock"* | *"Could not get lock"*)
         [ "$(date +%s)" -ge $deadline ] || {{ sleep 1; continue; }}
         echo "another process has held apt's lock for {wait} s:" >&2 ;;
     esac
-    echo "$said" >&2
+    echo "$output" >&2
     return 1
   done
-  echo "$said"
+  echo "$output"
 }}
 {configure}
 if {must_update} || [ -z "$(find "$stamp" -mmin -1440 2>/dev/null)" ] ||

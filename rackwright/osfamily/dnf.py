@@ -1,4 +1,4 @@
-"""Shell scripts that ask rpm for packages, and that install and remove them with dnf."""
+"""Shell scripts that query rpm, and that install and remove packages with dnf."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ class ElFamily(Family):
     def put_arguments(self, arguments: Sequence[str], remove: Sequence[str]) -> str:
         ours = quote(" ".join(arguments))
         left = self.arguments_left(arguments)
-        # grubby takes arguments out before it adds those given, so a value that changes is no loss
+        # grubby removes arguments before it adds new ones, so a changed value is not lost
         return (
             f"gone={quote(' '.join(remove))}; gone=\"$gone $({left} | sed 's/^left: //' | tr '\\n' ' ')\"\n"
             f'set -- --update-kernel=ALL; [ -z "${{gone# }}" ] || set -- "$@" --remove-args="$gone"\n'
@@ -164,7 +164,7 @@ def _stream_files(major: int) -> tuple[RepositoryFile, ...]:
 
 
 def _rhel_files(major: int) -> tuple[RepositoryFile, ...]:
-    """A file of ours: subscription-manager writes RHEL's. The mirror is laid out as `dnf reposync` does."""
+    """Our repository file: subscription-manager writes RHEL's. The mirror has the layout of `dnf reposync`."""
     repositories = {
         f"rhel-{major}-{part}": f"rhel-{major}-for-$basearch-{part}-rpms" for part in ("baseos", "appstream")
     }

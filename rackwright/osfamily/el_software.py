@@ -204,7 +204,7 @@ SOFTWARE = {
     "ceph": Names(
         ("ceph-common",)
     ),  # of the CentOS Storage SIG, or Ceph's own repository: AppStream has none
-    # The scheme of the packages of lest/prometheus-rpm, which sites mirror (its spec and service files, read 2026-11-26);
+    # The naming scheme of the Prometheus packages that sites mirror (spec and service files of the common rpm project, read 2026-11-26);
     # unconfirmed on a node
     "prometheus": Names(
         ("prometheus2",),

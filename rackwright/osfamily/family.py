@@ -137,7 +137,7 @@ class Family(ABC):
 
     @abstractmethod
     def with_large_pages(self, kernel: str) -> str | None:
-        """The flavour of a kernel with pages of 64 KiB (Arm); None: the name has to say which flavour."""
+        """The flavour of a kernel with 64 KiB pages (Arm); None: the name must include the flavour."""
 
     @abstractmethod
     def arguments_left(self, arguments: Sequence[str]) -> str:

@@ -1,1 +1,1 @@
-"""What this control node knows of a cluster, as metrics for Prometheus: runs, burn-ins, the last verify and drift check."""
+"""Metrics from this control node's state of a cluster: runs, burn-ins, the last verify and drift check."""

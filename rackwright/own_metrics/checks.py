@@ -1,4 +1,4 @@
-"""The last verify and the last drift check of the whole cluster, as they left them in the state folder."""
+"""The last verify and the last drift check of the whole cluster, from the state folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All of it as Prometheus reads it."""
+"""All metrics in Prometheus' text format."""
 
 from __future__ import annotations
 

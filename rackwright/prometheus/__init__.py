@@ -1,1 +1,1 @@
-"""Questions to the cluster's Prometheus, asked on the node that it runs on: no password leaves that node."""
+"""Queries the cluster's Prometheus, on the node where it runs: no password leaves that node."""

@@ -1,4 +1,4 @@
-"""Asks Prometheus, on the node that it runs on. Standard library alone, Python 3.9 or newer.
+"""Queries Prometheus, on the node where it runs. Standard library only, Python 3.9 or newer.
 
 Its input is one JSON document: `url`, `user`, `password_file`, `ca_file` (or null), `limits` (`query_seconds`,
 `seconds`, `answer_bytes`, `bytes`) and `queries`, each with `query` and, for a range, `over`, `step` and `end` (or null:
@@ -90,7 +90,7 @@ class Asker:
     def _connection(self, until: float) -> http.client.HTTPConnection:
         seconds = until - time.monotonic()
         if seconds <= 0:
-            raise Failed("not asked: the time was up")
+            raise Failed("not queried: the time was up")
         host, port = self.address.hostname or "", self.address.port
         if self.tls is None:
             return http.client.HTTPConnection(host, port, timeout=seconds)
@@ -105,9 +105,9 @@ class Asker:
                 return bytes(body)
             body += chunk
             if len(body) > self.limits["answer_bytes"]:
-                raise Failed(f"the answer is more than {self.limits['answer_bytes']} bytes")
+                raise Failed(f"the answer is larger than {self.limits['answer_bytes']} bytes")
             if time.monotonic() > until:
-                raise Failed(f"no whole answer within {self.limits['query_seconds']} s")
+                raise Failed(f"no complete answer within {self.limits['query_seconds']} s")
 
 
 def _series(data: Any) -> list[Any]:  # noqa: ANN401 - JSON
@@ -121,7 +121,7 @@ def _series(data: Any) -> list[Any]:  # noqa: ANN401 - JSON
         if kind == "scalar":
             return [[{}, [result]]]
     except (KeyError, TypeError) as error:
-        raise Failed("Prometheus' answer has another form than documented") from error
+        raise Failed("Prometheus' answer does not have the documented format") from error
     raise Failed(f"the answer is not a series of numbers: {str(kind)[:40]}")
 
 
@@ -131,7 +131,7 @@ def _line(asker: Asker, number: int, query: dict[str, Any]) -> str:
         with asker.lock:
             asker.left -= len(line)
             if asker.left < 0:
-                raise Failed(f"the answers together are more than {asker.limits['bytes']} bytes")
+                raise Failed(f"the answers together are larger than {asker.limits['bytes']} bytes")
     except Failed as error:
         silent = {"silent": True} if isinstance(error, Silent) else {}
         line = json.dumps({"n": number, "error": str(error), **silent})
@@ -139,7 +139,7 @@ def _line(asker: Asker, number: int, query: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    """Every query's line; the process ends with its time, whatever Prometheus does."""
+    """Every query's line; the process ends when its time is up, even if Prometheus hangs."""
     document = json.load(sys.stdin)
     asker = Asker(document)
     out = threading.Lock()

@@ -136,7 +136,7 @@ def run_queries(
         silent = silent or results
     if silent or not queries:
         return silent
-    raise RackwrightError(f"Prometheus cannot be asked: {'; '.join(why)}.")
+    raise RackwrightError(f"Cannot query Prometheus: {'; '.join(why)}.")
 
 
 def _asked(
@@ -148,7 +148,7 @@ def _asked(
         batch = queries[start : start + BATCH]
         left = deadline - time.monotonic()
         if left <= 0:
-            found += [Result(query, error="not asked: the time was up") for query in batch]
+            found += [Result(query, error="not queried: the time was up") for query in batch]
         else:
             found += _batch(server, pool, batch, left)
     return tuple(found)
@@ -165,11 +165,11 @@ def _batch(server: Prometheus, pool: RootShell, queries: Sequence[Query], second
             if 0 <= one.n < len(results):
                 results[one.n] = _result(queries[one.n], one)
     except Refused as error:
-        raise RackwrightError(f"{server.node}: the answers of Prometheus are refused: {error}.") from error
+        raise RackwrightError(f"{server.node}: the answers of Prometheus are invalid: {error}.") from error
     if ran.exit_status != 0 and not ran.stdout:
         raise RackwrightError(
-            f"{server.node}: Prometheus cannot be asked: {last_line(ran.stdout, ran.stderr)}.",
-            hint="see whether it is installed and runs there: rackwright verify",
+            f"{server.node}: cannot query Prometheus: {last_line(ran.stdout, ran.stderr)}.",
+            hint="check whether it is installed and running: rackwright verify",
         )
     return results
 

@@ -1,1 +1,1 @@
-"""The only room that touches pyinfra's driver side: State, Inventory, connectors, gevent."""
+"""The only package that uses pyinfra's driver side: State, Inventory, connectors, gevent."""

@@ -122,7 +122,7 @@ class RackwrightConnector(ConnectorState, SSHConnector):
         limit = max(1, min(site.cluster.ssh.connect_timeout_seconds, int(timeout)))
         ssh = site.cluster.ssh.model_copy(update={"connect_timeout_seconds": limit})
         cluster = site.cluster.model_copy(update={"ssh": ssh})
-        late = ConnectionFailed(f"No connection to {site.node.name} was open within {timeout:.0f} s.")
+        late = ConnectionFailed(f"Cannot connect to {site.node.name} within {timeout:.0f} s.")
         with gevent.Timeout(max(timeout, 1), late):
             return Another(connect(cluster, site.node), sudo=ssh.become == "sudo")
 

@@ -19,7 +19,7 @@ from rackwright.facts.question import Question
 from rackwright.ssh import TIMED_OUT
 
 LINES_MAX = 200_000
-"""Of one answer: each becomes an object of pyinfra's. A listing of every module of ours has some hundred."""
+"""Line limit of one answer: each line becomes a pyinfra object. A listing of all our modules has some hundred lines."""
 _FAILED_LINES = 100
 _FAILED_CHARACTERS = 1000
 """Of a failed command pyinfra logs every line."""
@@ -69,7 +69,7 @@ class ConnectorState:
             )
             return False, _output(self.last)
         if sum(map((answer.stdout + answer.stderr).count, _LINE_ENDS)) > LINES_MAX:
-            raise Refused(f"its answer was refused: it has more than {LINES_MAX} lines")
+            raise Refused(f"its answer is invalid: it has more than {LINES_MAX} lines")
         return True, _output(answer)
 
     def adopt(self, opened: Opened) -> None:

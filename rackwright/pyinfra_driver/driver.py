@@ -151,7 +151,7 @@ class Driver:
             self._evaluate(host)
             if host in self._state.failed_hosts:
                 error = what_failed(_connector_state(host)) or "a fact could not be read"
-        except Exception as problem:  # noqa: BLE001 - this host's own, whatever it is
+        except Exception as problem:  # noqa: BLE001 - affects only this host
             error = why(_connector_state(host), problem, failed=host in self._state.failed_hosts)
         operations = () if error else tuple(self._plans[host.name])
         if error is None:
@@ -272,7 +272,7 @@ class Driver:
                 error = what_failed(_connector_state(host)) or "it failed"
             else:
                 changed = self._state.get_op_data_for_host(host, op_hash).operation_meta.did_change()
-        except Exception as problem:  # noqa: BLE001 - this host's own, whatever it is
+        except Exception as problem:  # noqa: BLE001 - affects only this host
             error = why(_connector_state(host), problem, failed=host in self._state.failed_hosts)
         self._reporter.finished(host.name, role, name, changed, error)
         if error is not None:

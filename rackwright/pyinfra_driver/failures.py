@@ -19,7 +19,7 @@ _OUR_ROOMS = {"roles", "deploys", "operations", "facts"}
 
 
 def what_failed(connector: ConnectorState) -> str | None:
-    """What the operation itself said, the lost connection, or the last failed command with its output; None if neither is known."""
+    """The operation's error, the lost connection, or the last failed command with its output; None if unknown."""
     if connector.failure:
         return connector.failure
     if connector.lost:
@@ -29,13 +29,13 @@ def what_failed(connector: ConnectorState) -> str | None:
         return None
     output = (last.stderr.strip() or last.stdout.strip() or "nothing").splitlines()[-_OUTPUT_LINES:]
     first = last.command.strip().splitlines()[0][:160]
-    return "\n    ".join([f"`{first}` exited {last.exit_status} saying:", *output])
+    return "\n    ".join([f"`{first}` exited {last.exit_status} with the output:", *output])
 
 
 def why(connector: ConnectorState, problem: Exception, *, failed: bool) -> str:
     """The cause of an exception; `failed`: a command that the deploy needs had failed before."""
     of_pyinfra = isinstance(problem, PyinfraError) and not isinstance(problem, OperationError)
-    if failed or of_pyinfra:  # such exceptions say nothing of the cause
+    if failed or of_pyinfra:  # such exceptions do not contain the cause
         return what_failed(connector) or _in_words(problem)
     return connector.lost or _in_words(problem)
 
@@ -52,5 +52,5 @@ def _in_words(problem: Exception) -> str:
     ours = [frame for frame in frames if _OUR_ROOMS & set(Path(frame.filename).parts[:-1])]
     where = (ours or frames)[-1]
     place = "/".join(Path(where.filename).parts[-3:])
-    of_fact = "its answer was refused: " if "facts" in Path(where.filename).parts[:-1] else ""
+    of_fact = "its answer is invalid: " if "facts" in Path(where.filename).parts[:-1] else ""
     return f"{of_fact}{type(problem).__name__}: {problem} ({place}:{where.lineno})"

@@ -41,7 +41,7 @@ class FlatData(HostData):
         super().__init__(host, data, host.get_deploy_data)
         self.__dict__["own"] = data
 
-    def __getattr__(self, key: str) -> Any:  # noqa: ANN401 - whatever was declared
+    def __getattr__(self, key: str) -> Any:  # noqa: ANN401 - any declared type
         if key in self.own and key not in self.override_datas:
             return self.own[key]  # not a copy, as pyinfra's would be: it is frozen or a plain value
         if self.override_datas or self.host.get_deploy_data():

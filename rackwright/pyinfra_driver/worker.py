@@ -12,7 +12,7 @@ Started by rackwright.engine.workers as `python -m rackwright.pyinfra_driver.wor
             {"event": "applied", "outcome": {...}}          per node
             {"event": "ready"}                              after each phase
 
-A process of its own per run and shard: pyinfra keeps file digests and templates in process-wide
+A separate process per run and shard: pyinfra keeps file digests and templates in process-wide
 caches, one gevent loop uses one core, and a crash takes one shard with it, not the run.
 """
 
@@ -91,7 +91,7 @@ class _Shard:
         self._events = events
         self._cluster = load_cluster(Path(job["file"]))
         if self._cluster.sha256 != job["sha256"]:
-            raise SystemExit(f"{job['file']} was changed while the run was being started")
+            raise SystemExit(f"{job['file']} changed while the run was starting")
         self._parallel: int = job["parallel"] or PARALLEL
         self._driver: Driver | None = None
 
@@ -103,9 +103,9 @@ class _Shard:
         def check(name: str) -> None:
             try:
                 found = open_node(self._cluster, self._cluster.by_name[name], cache)
-            except Exception as problem:  # this node's own, whatever it is
+            except Exception as problem:  # affects only this node
                 logging.getLogger(__name__).warning("unexpected", exc_info=problem)
-                found = NodePlan(name, error=f"it could not be asked: {type(problem).__name__}: {problem}")
+                found = NodePlan(name, error=f"planning failed: {type(problem).__name__}: {problem}")
             if isinstance(found, NodePlan):
                 self._events.planned(found)
             else:

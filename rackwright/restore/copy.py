@@ -1,4 +1,4 @@
-"""A backup on the control node: fetched from a head, still encrypted, and read."""
+"""A backup on the control node: fetched from a head, still encrypted, and verified."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Opened:
                 yield chunk
         thread.join()
         if failed:
-            raise RestoreError(f"{self.path} cannot be decrypted any more: {failed[0]}.")
+            raise RestoreError(f"Cannot decrypt {self.path} any more: {failed[0]}.")
 
 
 def local(folder: Path) -> Backup:
@@ -90,7 +90,7 @@ def fetch(
     made(name)
     target, partial = into / name, into / f".{name}.partial"
     if target.exists():
-        raise RestoreError(f"{target} exists already.", hint="name another folder")
+        raise RestoreError(f"{target} already exists.", hint="choose another folder")
     shutil.rmtree(partial, ignore_errors=True)
     try:
         partial.mkdir(mode=0o700, parents=True)
@@ -104,7 +104,7 @@ def fetch(
             raise RestoreError(f"The backup {name} is damaged: {'; '.join(wrong)}.", hint="use another one")
         partial.rename(target)
     except OSError as error:
-        raise RestoreError(f"{into} cannot be written: {reason(error)}.") from None
+        raise RestoreError(f"Cannot write to {into}: {reason(error)}.") from None
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return target
@@ -114,8 +114,8 @@ def _refuse_too_large(size: int, into: Path) -> None:
     free = shutil.disk_usage(into).free
     if size > free:
         raise RestoreError(
-            f"The backup has {size} bytes, and {into} has room for {free}.",
-            hint="fetch it to a disk with room, and restore from there: --fetch FOLDER, then --from FOLDER/NAME",
+            f"The backup has {size} bytes, but {into} has only {free} bytes free.",
+            hint="fetch it to a disk with enough space, and restore from there: --fetch FOLDER, then --from FOLDER/NAME",
         )
 
 
@@ -128,10 +128,10 @@ def opened(folder: Path, part: dict[str, Any]) -> Opened:
     except (DecryptError, OSError, zlib.error) as error:
         if "No matching keys" in str(error):
             raise RestoreError(
-                f"{path} is not encrypted to the identity in {identity_path()}.",
+                f"{path} is not encrypted to your identity in {identity_path()}.",
                 hint="restore with an identity that was a recipient of the secrets store when the backup was made",
             ) from None
-        raise RestoreError(f"{path} cannot be decrypted: {error}.", hint="use another backup") from None
+        raise RestoreError(f"Cannot decrypt {path}: {error}.", hint="use another backup") from None
     if not sink.ended:
         raise RestoreError(f"{path} does not contain a complete gzip stream.", hint="use another backup")
     found = Opened(part["name"], path, sink.size, sink.digest.hexdigest())
@@ -147,9 +147,7 @@ def _refuse_archive(part: Opened) -> None:
             with gzip.open(io.BufferedReader(_Chunks(chunks)), "rb") as unpacked:
                 archive.check(cast("IO[bytes]", unpacked))
         except (archive.Unsafe, tarfile.TarError, OSError, EOFError, zlib.error) as error:
-            raise RestoreError(
-                f"{part.path} cannot be unpacked: {error}.", hint="use another backup"
-            ) from None
+            raise RestoreError(f"Cannot unpack {part.path}: {error}.", hint="use another backup") from None
 
 
 class _Chunks(io.RawIOBase):

@@ -1,4 +1,4 @@
-"""What a restore asks of nodes: the programs of rackwright.backup, sent and run there."""
+"""Node side of a restore: sends and runs the programs of rackwright.backup."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Nodes:
             )
         listed = found.get("backups") if isinstance(found, dict) else None
         if not isinstance(listed, list) or any(map(_is_strange, listed)):
-            raise RestoreError(f"{node} printed a list of backups that cannot be parsed.")
+            raise RestoreError(f"{node} printed an invalid list of backups.")
         broken = tuple(printable(str(one), 300) for one in found.get("broken") or ())
         return Listing(str(found.get("place")), tuple(listed), broken)
 

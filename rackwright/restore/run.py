@@ -1,4 +1,4 @@
-"""Putting backups back on heads: asked for, agreed to, done in steps that can be repeated.
+"""Restores backups to heads: planned, confirmed, then done in repeatable steps.
 
 1  each head is compared with its backup: the programs are there, what would be destroyed is listed
 2  the backups are fetched, and decrypted as a trial
@@ -74,7 +74,7 @@ def restore(
         ready = [(target, _opened(target, nodes, Path(scratch), notice)) for target in targets]
         if compared(cluster, targets, nodes).needs_typing and not restoring.needs_typing:
             raise RestoreError(
-                f"{limit} has come into use in the meantime. Nothing was changed.",
+                f"{limit} is now in use. Nothing was changed.",
                 hint="run it again and check what it lists",
             )
         return _Work(cluster, nodes, notice, lost).put_back(ready)
@@ -100,7 +100,7 @@ def _opened(target: Target, nodes: Nodes, scratch: Path, notice: Notice) -> Read
     folder = target.folder
     if folder is None:
         folder = fetch(nodes, target.node.name, target.place, target.manifest, scratch, notice)
-    notice(f"decrypting {target.backup} as a trial")
+    notice(f"test-decrypting {target.backup}")
     return [(part, opened(folder, part.to_json())) for part in target.parts]
 
 
@@ -165,12 +165,12 @@ class _Work:
     def _start(self) -> None:
         for node, unit in stopped_units(self.cluster):
             self.notice(f"{node.name}: starting {unit.unit}")
-            status, _, said = self.nodes.ask(node.name, f"systemctl start {quote(unit.unit)}")
+            status, _, answer = self.nodes.ask(node.name, f"systemctl start {quote(unit.unit)}")
             if status == 0:
-                status, said = self._answers(node.name, unit.answers)
+                status, answer = self._answers(node.name, unit.answers)
             if status != 0:
                 raise RestoreError(
-                    f"{node.name}: everything was restored, but {unit.unit} does not respond: {said}.",
+                    f"{node.name}: everything was restored, but {unit.unit} does not respond: {answer}.",
                     hint=f"see `journalctl -u {unit.unit}` there, then run the same restore again, which only starts the units",
                 )
 
@@ -178,9 +178,9 @@ class _Work:
         deadline = time.monotonic() + _ANSWER_SECONDS
         while True:
             try:
-                status, _, said = self.nodes.ask(node, command)
+                status, _, answer = self.nodes.ask(node, command)
             except ConnectionFailed as error:
-                status, said = 1, error.message.rstrip(".")
+                status, answer = 1, error.message.rstrip(".")
             if status == 0 or time.monotonic() > deadline:
-                return status, said
+                return status, answer
             time.sleep(2)

@@ -1,4 +1,4 @@
-"""Which backup goes to which head, and what is on the heads now."""
+"""Which backup goes to which head, and the current state of the heads."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ def find_targets(
     """The backup of each head: the newest, or the named one where there is one head."""
     if source is not None and len(heads) > 1:
         raise RestoreError(
-            f"--from names one backup, but there are {len(heads)} heads to restore.",
-            hint=f"name the head as well: --node {heads[0].name}",
+            f"--from names one backup, but {len(heads)} heads would be restored.",
+            hint=f"also name the head: --node {heads[0].name}",
         )
     return tuple(_target(cluster, node, source, nodes) for node in heads)
 
@@ -135,7 +135,7 @@ def _parts(cluster: Cluster, node: Node, manifest: dict[str, Any]) -> tuple[Back
     if missing := [part.about for part in declared if part.name not in there]:
         raise RestoreError(
             f"The backup {manifest['name']} lacks parts that {node.name} declares: {', '.join(missing)}.",
-            hint="use a backup that has it: rackwright restore FILE --list",
+            hint="choose a backup that has them: rackwright restore FILE --list",
         )
     return declared
 
@@ -144,11 +144,11 @@ def compared(cluster: Cluster, targets: tuple[Target, ...], nodes: Nodes) -> Res
     """What is on the nodes now; RestoreError where one cannot take its parts back."""
     for target in targets:
         for part in target.parts:
-            status, _, said = nodes.ask(target.node.name, part.ready)
+            status, _, answer = nodes.ask(target.node.name, part.ready)
             if status != 0:
                 raise RestoreError(
-                    f"{target.node.name} cannot restore {part.about}: {said}.",
-                    hint=f"apply first, so that the programs are there: rackwright apply {cluster.path}",
+                    f"{target.node.name} cannot restore {part.about}: {answer}.",
+                    hint=f"apply first, to install the programs: rackwright apply {cluster.path}",
                 )
     stopped = tuple((node.name, unit.unit) for node, unit in stopped_units(cluster))
     names = tuple(dict.fromkeys([*(target.node.name for target in targets), *(name for name, _ in stopped)]))
@@ -162,10 +162,10 @@ def compared(cluster: Cluster, targets: tuple[Target, ...], nodes: Nodes) -> Res
     asked = () if all(state.get("stopped") is True for state in states.values()) else names
     for name in asked:
         for about, command in overwritten(cluster, cluster.by_name[name]).items():
-            status, out, said = nodes.ask(name, command)
+            status, out, answer = nodes.ask(name, command)
             lines = tuple(printable(line, 200) for line in out.splitlines()[:_LINES_MAX] if line.strip())
             if status != 0:
-                unknown[name] = (*unknown.get(name, ()), f"{about}: {said}")
+                unknown[name] = (*unknown.get(name, ()), f"{about}: {answer}")
             elif lines:
                 destroyed[name] = (*destroyed.get(name, ()), *lines)
     return Restoring(cluster, targets, stopped, destroyed, unknown, unfinished)

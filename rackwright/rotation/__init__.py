@@ -1,1 +1,1 @@
-"""Replacing a secret that nodes use by a new one, safe to interrupt at any point."""
+"""Replaces a secret that nodes use; safe to interrupt at any point."""

@@ -1,4 +1,4 @@
-"""A key that all nodes share: staged beside the old one everywhere, then switched on all nodes at once.
+"""A key that all nodes share: staged next to the old one everywhere, then switched on all nodes at once.
 
 munged reads its key when it starts and knows one at a time (munged(8)), so nodes with different keys refuse each
 other's credentials. What Slurm sends meanwhile fails and is tried again; the shorter the switch, the less.

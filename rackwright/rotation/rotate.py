@@ -1,4 +1,4 @@
-"""One rotation from its plan to the old value's end."""
+"""One rotation, from its plan to the removal of the old value."""
 
 from __future__ import annotations
 
@@ -45,25 +45,25 @@ class Rotation:
     def steps(self) -> list[str]:
         """What will be done, in this order."""
         if not self.roles:
-            return ["store a new value; no role puts it on nodes"]
+            return ["store a new value; no role writes it to nodes"]
         if not self.shared:
             return [
                 "store the new value and keep the old one as `previous`",
                 f"apply {', '.join(sorted(self.roles))} on {self.limit}, in the waves of the cluster file",
-                "forget the old value",
+                "delete the old value",
             ]
         return [
             (
-                f"write the new key beside the old one on {self.limit}; nothing uses it yet, and a node that fails "
-                "ends the rotation here"
+                f"write the new key next to the old one on {self.limit}; nothing uses it yet, and a failing node "
+                "stops the rotation here"
             ),
             "store the new value and keep the old one as `previous`",
             (
-                f"switch the key and restart its unit on all {len(self.nodes)} nodes side by side: nodes with different "
-                "keys refuse each other, so canary and waves do not apply; running jobs go on, and messages that fail "
-                "meanwhile are sent again"
+                f"switch the key and restart its unit on all {len(self.nodes)} nodes in parallel: nodes with different "
+                "keys reject each other, so canaries and waves do not apply; running jobs continue, and messages that fail "
+                "in the meantime are sent again"
             ),
-            "compare every node with the declaration and forget the old value",
+            "compare every node with the declaration and delete the old value",
         ]
 
 
@@ -140,7 +140,7 @@ def _refuse_changes(rotation: Rotation, found: PlanResult) -> None:
         failures = {node.node: node.error or "unknown" for node in found.failed}
         raise RunFailed(
             f"{rotation.name} cannot be rotated while nodes cannot be compared: {on_nodes.reasons(failures)}.",
-            hint=f"repair them, or leave them out until their next apply: --without {fold(list(failures))}",
+            hint=f"repair them, or exclude them until their next apply: --without {fold(list(failures))}",
         )
     if found.changes:
         changed = fold([name for name, node in found.nodes.items() if node.changes])
@@ -173,7 +173,7 @@ def _rotate_shared(
             if lost:
                 raise RunLocked(
                     f"This run lost the lock of cluster {cluster.name}: {lost[0].rstrip('.')}. {name} was not replaced.",
-                    hint=f"once no other run goes on: rackwright secrets rotate {name} {cluster.path}",
+                    hint=f"once no other run is active: rackwright secrets rotate {name} {cluster.path}",
                 )
 
         rotation = _planned(cluster, name, without, watch)
@@ -221,8 +221,8 @@ def _keys(rotation: Rotation, value: str) -> dict[str, SharedKey]:
 
 def _refuse_staging(rotation: Rotation, failures: on_nodes.Failures) -> None:
     raise RunFailed(
-        f"The new {rotation.name} could not be written on {fold(list(failures))}: {on_nodes.reasons(failures)}. No node uses it.",
-        hint=f"repair the nodes and run again, or leave them out: --without {fold(list(failures))}",
+        f"Cannot write the new {rotation.name} on {fold(list(failures))}: {on_nodes.reasons(failures)}. No node uses it.",
+        hint=f"repair the nodes and run again, or exclude them: --without {fold(list(failures))}",
     )
 
 

@@ -1,4 +1,4 @@
-"""Which secrets are generated here, and so can be rotated, and how the others are replaced."""
+"""Which secrets are generated and so can be rotated, and how to replace the others."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ def refuse_supplied(cluster: Cluster, name: str) -> None:
         return
     if name in _ca_keys(cluster):
         raise SecretsError(
-            f"{name} cannot be rotated: nodes refuse certificates of a new CA until all of them trust it. Nothing was "
+            f"{name} cannot be rotated: nodes reject certificates of a new CA until all of them trust it. Nothing was "
             "changed.",
             hint="replace the CA in three applies, with both trusted in between: docs/site-ca.md",
         )
     if name == DRIFT_NOTIFY_URLS or name in _names(cluster, supplied=True):
-        why = "the site supplies it, and the service behind it would refuse a generated value"
+        why = "the site supplies it, and its service would reject a generated value"
     else:
         why = f"no role of {cluster.path} generates it, so it may be a password of another service"
     raise SecretsError(
         f"{name} cannot be rotated: {why}. Nothing was changed.",
-        hint=f"change it at that service, then: {replace_command(cluster, name)}",
+        hint=f"change it in that service, then run: {replace_command(cluster, name)}",
     )
 
 

@@ -1,1 +1,1 @@
-"""Secrets of a cluster, and the identity that opens them."""
+"""Secrets of a cluster, and the identity that decrypts them."""

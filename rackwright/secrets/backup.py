@@ -1,4 +1,4 @@
-"""A copy of a cluster's secrets, encrypted to the same recipients, and its way back."""
+"""A copy of a cluster's secrets, encrypted to the same recipients, and its restore."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def back_up(store: SecretStore, target: Path) -> int:
         write_atomically(target, data, exclusive=True)
     except FileExistsError:
         raise SecretsError(
-            f"{target} exists already, and a backup is never overwritten.", hint="name a new file"
+            f"{target} already exists; backups are never overwritten.", hint="choose a new file name"
         ) from None
     except OSError as error:
-        raise SecretsError(f"{target} cannot be written: {reason(error)}.") from None
+        raise SecretsError(f"Cannot write {target}: {reason(error)}.") from None
     if store.file.opened(target, _read(target)) != content:
-        raise SecretsError(f"{target} does not hold what {store.path} holds.", hint="try another disk")
+        raise SecretsError(f"{target} does not match {store.path} after writing.", hint="try another disk")
     return len(content.secrets)
 
 
@@ -36,13 +36,13 @@ def restore(store: SecretStore, source: Path) -> int:
     with store.file.locked():
         if store.path.exists():
             raise SecretsError(
-                f"{store.path} exists, and is not replaced by a backup.",
+                f"{store.path} exists; a backup does not replace it.",
                 hint=f"move it away first: mv {store.path} {store.path}.old",
             )
         try:
             write_atomically(store.path, data, exclusive=True)
         except OSError as error:
-            raise SecretsError(f"{store.path} cannot be written: {reason(error)}.") from None
+            raise SecretsError(f"Cannot write {store.path}: {reason(error)}.") from None
     store.content()
     return len(content.secrets)
 
@@ -51,4 +51,4 @@ def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise SecretsError(f"{path} cannot be read: {reason(error)}.") from None
+        raise SecretsError(f"Cannot read {path}: {reason(error)}.") from None

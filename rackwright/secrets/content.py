@@ -1,4 +1,4 @@
-"""What the encrypted file of a cluster's secrets holds, and its encryption."""
+"""Content of the encrypted secrets file of a cluster, and its encryption."""
 
 from __future__ import annotations
 

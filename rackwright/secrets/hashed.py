@@ -1,4 +1,4 @@
-"""Passwords as services keep them: bcrypt, the same text each time."""
+"""Passwords as services store them: bcrypt, with deterministic output."""
 
 from __future__ import annotations
 

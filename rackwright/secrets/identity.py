@@ -31,17 +31,17 @@ def load_identities() -> list[Identity]:
             _create_identity(path)
         mode = path.stat().st_mode
         if mode & 0o077:
-            raise SecretsError(f"{path} can be read by other users.", hint=f"chmod 600 {path}")
+            raise SecretsError(f"Other users can read {path}.", hint=f"chmod 600 {path}")
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         why = reason(error) if isinstance(error, OSError) else "it is not text"
-        raise SecretsError(f"The identity {path} cannot be used: {why}.") from None
+        raise SecretsError(f"The identity {path} is not usable: {why}.") from None
     try:
         found = [Identity.from_str(line.strip()) for line in lines if line.strip() and line[0] != "#"]
     except IdentityError:
         found = []
     if not found:
-        raise SecretsError(f"{path} holds no age identity.", hint="restore it from a backup")
+        raise SecretsError(f"{path} contains no age identity.", hint="restore it from a backup")
     return found
 
 

@@ -1,4 +1,4 @@
-"""Who can read a cluster's secrets: the keys the store is encrypted to, and the team's file beside it."""
+"""Who can read a cluster's secrets: the keys that the store is encrypted to, and the team's file next to it."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def remove_recipient(store: SecretStore, key: str) -> tuple[str, ...]:
     key = _checked(key)
     if key == own_key():
         raise SecretsError(
-            "This key is that of your own identity: without it you could not read the secrets.",
-            hint="another recipient can remove it",
+            "This is your own key: without it you could not read the secrets.",
+            hint="ask another recipient to remove it",
         )
     if key not in store.content().recipients | store.file.team():
         raise SecretsError(
@@ -67,4 +67,4 @@ def _write_lines(file: StoreFile, lines: list[str]) -> None:
             return
         write_atomically(path, "".join(f"{line}\n" for line in lines), mode=0o644)
     except OSError as error:
-        raise SecretsError(f"{path} cannot be written: {reason(error)}.") from None
+        raise SecretsError(f"Cannot write {path}: {reason(error)}.") from None

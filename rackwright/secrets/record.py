@@ -1,4 +1,4 @@
-"""What this user knows of a cluster's secrets between runs: that they exist, so that lost ones are not regenerated silently.
+"""A user's record that a cluster's secrets exist, so that lost ones are not regenerated silently.
 
 The record is in the user's state folder for the cluster, not beside the cluster file: a copy of the cluster file in
 another folder finds it, and so does a run after the store was lost. It holds no secret.
@@ -59,7 +59,7 @@ def read_record(cluster: str, store: Path) -> Record | None:
         if store.exists():
             return None
         raise SecretsError(
-            f"{path}, which records where the secrets of cluster {cluster} are, cannot be read, and there is no {store}.",
+            f"Cannot read {path}, which records where the secrets of cluster {cluster} are, and {store} does not exist.",
             hint=f"copy the store or a backup of it there; if the cluster never had secrets, remove the record: rm {path}",
         ) from None
 
@@ -83,6 +83,6 @@ def write_record(cluster: str, record: Record | None) -> None:
             write_atomically(path, record.model_dump_json(exclude_none=True))
     except OSError as error:
         raise SecretsError(
-            f"{path} cannot be written: {reason(error)}.",
+            f"Cannot write {path}: {reason(error)}.",
             hint="free some space, or set XDG_STATE_HOME to a folder that you own and can write, e.g. /var/tmp/state",
         ) from None

@@ -68,8 +68,8 @@ class SecretStore:
             if name not in self._values:
                 raise SecretsError(
                     f"{self.path} has no secret {name}.",
-                    hint=f"`rackwright secrets init FILE` generates what the roles need; a password that another "
-                    f"service gave you is put there with: rackwright secrets put {name} FILE",
+                    hint=f"`rackwright secrets init FILE` generates what the roles need; store a password of another "
+                    f"service with: rackwright secrets put {name} FILE",
                 )
             return Secret(name, self._values[name])
 
@@ -85,7 +85,7 @@ class SecretStore:
         return self.imagine(name)
 
     def imagine(self, name: str) -> Secret:
-        """A value made up for this process, whatever the store has."""
+        """A value generated for this process only, ignoring the store."""
         with self._lock:
             return Secret(name, self._imagined.setdefault(name, generate(name)))
 
@@ -227,7 +227,7 @@ class SecretStore:
         in_use = record.in_use if record is not None else None
         if record and in_use and in_use.id and content.id not in ("", record.id, in_use.id):
             raise SecretsError(
-                f"{path} holds other secrets of cluster {self._cluster} than {in_use.path} did.",
+                f"{path} has different secrets of cluster {self._cluster} than {in_use.path} had.",
                 hint="restore the store from a backup; if a colleague regenerated all secrets, accept them with: "
                 "rackwright secrets trust FILE",
             )
@@ -239,7 +239,7 @@ class SecretStore:
             return
         raise SecretsError(
             f"The secrets of cluster {self._cluster} exist, but not in {self.path}: they were last in {in_use.path}.",
-            hint=f"copy {in_use.path} or a backup of it there; only if it is lost for good, make new secrets, which "
+            hint=f"copy {in_use.path} or a backup of it there; only if it is lost for good, generate new secrets, which "
             "replace those on every node: rackwright apply FILE --new-secrets",
         )
 
@@ -249,8 +249,8 @@ class SecretStore:
         except SecretsError as error:
             return error
         return SecretsError(
-            f"There are no secrets of cluster {self._cluster} yet: {self.path} does not exist.",
-            hint="`rackwright apply FILE` generates them, and so does `rackwright secrets init FILE`",
+            f"Cluster {self._cluster} has no secrets yet: {self.path} does not exist.",
+            hint="generate them with `rackwright apply FILE` or `rackwright secrets init FILE`",
         )
 
 
@@ -289,4 +289,4 @@ def with_values(content: Content, values: dict[str, str]) -> Content:
 
 def _check_name(name: str) -> None:
     if not _NAME.fullmatch(name):
-        raise SecretsError(f"{name[:64]!r} is not a secret's name: use lower-case words joined by `_`.")
+        raise SecretsError(f"{name[:64]!r} is not a valid secret name: use lower-case words joined by `_`.")

@@ -58,7 +58,7 @@ class StoreFile:
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise SecretsError(f"{path} cannot be read: {reason(error)}.") from None
+            raise SecretsError(f"Cannot read {path}: {reason(error)}.") from None
         return self.opened(path, data)
 
     def opened(self, path: Path, data: bytes) -> Content:
@@ -69,7 +69,7 @@ class StoreFile:
             raise self._unreadable(path, error) from None
         except NotAStore:
             raise SecretsError(
-                f"{path} was not written by this version of rackwright.",
+                f"{path} was written by another version of rackwright.",
                 hint="use the version that wrote it, or restore the file from a backup",
             ) from None
         if content.cluster != self.cluster:
@@ -92,7 +92,7 @@ class StoreFile:
             if old != path:
                 old.unlink(missing_ok=True)
         except OSError as error:
-            raise SecretsError(f"{path} cannot be written: {reason(error)}.") from None
+            raise SecretsError(f"Cannot write {path}: {reason(error)}.") from None
         return content
 
     def team(self) -> set[str]:
@@ -103,7 +103,7 @@ class StoreFile:
         except FileNotFoundError:
             return set()
         except (OSError, UnicodeDecodeError):
-            raise SecretsError(f"{path} cannot be read as text.") from None
+            raise SecretsError(f"{path} is not text.") from None
         for number, line in enumerate(lines, 1):
             key = line.partition("#")[0].strip()
             if key:
@@ -116,12 +116,12 @@ class StoreFile:
         try:
             descriptor = os.open(self.folder, os.O_RDONLY)
         except OSError as error:
-            raise SecretsError(f"{self.folder} cannot be opened: {reason(error)}.") from None
+            raise SecretsError(f"Cannot open {self.folder}: {reason(error)}.") from None
         try:
             deadline = time.monotonic() + _LOCK_SECONDS
             while not _lock(descriptor):
                 if time.monotonic() > deadline:
-                    raise SecretsError(f"Another process holds the lock on the secrets in {self.folder}.")
+                    raise SecretsError(f"Another process has locked the secrets in {self.folder}.")
                 time.sleep(0.05)
             yield
         finally:
@@ -130,11 +130,11 @@ class StoreFile:
     def _unreadable(self, path: Path, error: DecryptError) -> SecretsError:
         if "No matching keys" in str(error):
             return SecretsError(
-                f"{path} is not encrypted to the identity in {identity_path()}.",
+                f"{path} is not encrypted to your identity in {identity_path()}.",
                 hint="restore the identity that wrote it, or ask a user who can read it to add your public key: "
                 "rackwright secrets add-recipient age1... FILE",
             )
-        return SecretsError(f"{path} is damaged and cannot be decrypted.", hint="restore it from a backup")
+        return SecretsError(f"Cannot decrypt {path}: the file is damaged.", hint="restore it from a backup")
 
 
 def public_key(text: str, where: str) -> str:
@@ -143,7 +143,7 @@ def public_key(text: str, where: str) -> str:
         return str(Recipient.from_str(text))
     except RecipientError:
         raise SecretsError(
-            f"{where} is not an age public key.", hint="one `age1...` key a line; never a secret key"
+            f"{where} is not a valid age public key.", hint="one `age1...` key per line; never a secret key"
         ) from None
 
 

@@ -1,1 +1,1 @@
-"""Alerts of nodes that rackwright itself takes down are silenced in Alertmanager while it does so."""
+"""Silences alerts in Alertmanager for nodes that rackwright itself takes down."""

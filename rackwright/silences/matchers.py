@@ -1,4 +1,4 @@
-"""Which alerts a wave of a run holds back: those of its nodes, and those of racks and leaves that it takes down whole."""
+"""Which alerts a wave of a run silences: those of its nodes, and of racks and leaves that it takes down completely."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Matchers = tuple[str, ...]
 NODES_AT_ONCE = 1000
 """Of one silence: an argument has 128 KiB at most (execve(2))."""
 _SHARE = 10
-"""From a tenth of the workers on, the wave explains why so many are unavailable."""
+"""From a tenth of the workers on, the wave explains why so large a share is unavailable."""
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9_-]")
 
 

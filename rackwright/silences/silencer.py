@@ -1,4 +1,4 @@
-"""Silences the alerts of some nodes for as long as something is done to them.
+"""Silences the alerts of some nodes while they are being changed.
 
 Each silence ends by itself soon after it is no longer renewed: a run that is killed leaves none behind for long.
 """
@@ -84,7 +84,7 @@ class Silencer:
         names = tuple(nodes)
         if not self._routers or not names:
             return
-        with suppress(NotSilencedError):  # then an alert says that a node has booted, which is true
+        with suppress(NotSilencedError):  # then an alert reports that a node has booted, which is true
             self._add(of_boots(names))
 
     def _begin(self, wanted: Sequence[Matchers]) -> list[tuple[str, str]]:
@@ -138,9 +138,7 @@ class Silencer:
             left = self._expire(left)
         if left:
             where = ", ".join(dict.fromkeys(node for node, _ in left))
-            self._notice(
-                f"Silences of this run on {where} could not be ended: they end by themselves within {MINUTES} minutes."
-            )
+            self._notice(f"Cannot end this run's silences on {where}: they expire within {MINUTES} minutes.")
 
     def _expire(self, silences: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
         """Those that could not be ended."""

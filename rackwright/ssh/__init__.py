@@ -1,7 +1,7 @@
-"""Connections to nodes: ssh with host keys that are always checked.
+"""SSH connections to nodes; host keys are always checked.
 
 Used by the engine's pyinfra connector (greenlets), by verify and by burn-in (threads). Nothing here
-creates at import time what gevent's monkey patching would have to replace.
+creates objects at import time that gevent's monkey patching would have to replace.
 """
 
 from rackwright.ssh.command import (

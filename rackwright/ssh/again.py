@@ -1,8 +1,8 @@
-"""Connections that a busy sshd closes before login, tried again a few times.
+"""Retries connections that a busy sshd drops before login.
 
-sshd's stock `MaxStartups 10:30:100` (sshd_config(5), OpenSSH 10.0, read 2026-11-23) lets ten connections log in at
-a time and closes more at random, without a banner. With many worker processes, or several operators, a jump host
-gets that many at once; a second later it has room.
+sshd's default `MaxStartups 10:30:100` (sshd_config(5), OpenSSH 10.0, read 2026-11-23) allows ten unauthenticated
+connections and drops more at random, without a banner. Many worker processes or several operators can hit this
+limit on a jump host at the same moment; a second later it accepts connections again.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from rackwright.errors import ConnectionFailed
 T = TypeVar("T")
 
 PAUSES_SECONDS = (0.3, 0.6, 1.2, 2.0, 3.0, 3.0, 4.0, 4.0)
-"""Between attempts, each varied by half, so that those dropped together do not come back together."""
+"""Delays between attempts, with 50% jitter so that connections dropped together do not retry together."""
 
 
 class Dropped(ConnectionFailed):
-    """The other side closed the connection before the login began."""
+    """The peer closed the connection before login."""
 
 
 def patiently(attempt: Callable[[], T]) -> T:
-    """What `attempt` returns, tried again after Dropped; the last Dropped when every attempt was."""
+    """Result of `attempt`, which is retried after Dropped; raises the last Dropped if every attempt fails."""
     for pause in PAUSES_SECONDS:
         try:
             return attempt()
@@ -37,7 +37,7 @@ def patiently(attempt: Callable[[], T]) -> T:
 
 
 def was_dropped(error: BaseException, transport: paramiko.Transport | None) -> bool:
-    """Whether the other side closed the connection before the key exchange ended; no answer at all is not that."""
+    """Whether the peer closed the connection before key exchange ended; a timeout does not count."""
     if transport is None or transport.initial_kex_done:
         return False
     return any(
@@ -46,10 +46,10 @@ def was_dropped(error: BaseException, transport: paramiko.Transport | None) -> b
     )
 
 
-def dropped(label: str, said: str) -> Dropped:
-    """The error, with the line that the other side wrote in place of a banner."""
-    wrote = f", and wrote {said!r}" if said else ""
+def dropped(label: str, output: str) -> Dropped:
+    """The error, with the line that the peer sent instead of a banner."""
+    wrote = f", and wrote {output!r}" if output else ""
     return Dropped(
-        f"The ssh session with {label} could not be opened: it closes every connection before login{wrote}.",
-        hint="is sshd answering, and not out of connections (MaxStartups)?",
+        f"The SSH session with {label} could not be opened: the server closes every connection before login{wrote}.",
+        hint="is sshd running, and below its connection limit (MaxStartups)?",
     )

@@ -1,4 +1,4 @@
-"""Running one command over a connection, with limits on time and output."""
+"""Runs one command over a connection, with limits on time and output."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from rackwright.ssh.transport import end_input, is_broken, send, start
 
 OUTPUT_MAX_BYTES = 16 * 2**20
 TIMED_OUT = 124
-"""Exit status of a command that ran out of time."""
+"""Exit status of a command that timed out."""
 TOO_MUCH_OUTPUT = 125
 """Exit status of a command that printed more than OUTPUT_MAX_BYTES."""
 KILLED = 128
-"""Exit status of a command that a signal ended (paramiko does not say which)."""
+"""Exit status of a command killed by a signal (paramiko does not report which)."""
 OPEN_SECONDS = 60
-"""A node that does not even start a command within this time counts as lost."""
+"""If a command does not start within this time, the connection counts as lost."""
 PATIENCE_SECONDS = 10
-"""A command with less time than this only times out; with more, the connection counts as lost."""
+"""A command with a shorter timeout than this only times out; with a longer one, the connection counts as lost."""
 
 _CHUNK = 32 * 1024
 _LINGER_SECONDS = 1.0
@@ -40,13 +40,13 @@ def run(
     limit: int = OUTPUT_MAX_BYTES,
     as_it_is: bool = False,
 ) -> CommandResult:
-    """Run a shell command to its end and return its output.
+    """Run a shell command to completion and return its output.
 
     `sudo` runs it as root through `sudo -n`; `as_it_is` sends it unchanged, for a key with a forced command.
-    After `timeout` seconds the channel is closed and the exit status is 124 (what the command left running is not
-    killed: a command that may hang should be given to timeout(1)). More than `limit` bytes of output and errors
-    close it with 125, so that truncated output is never taken for complete. Raises ConnectionFailed when the
-    connection is lost, or when the node did not begin the command although it had ten seconds or more for it.
+    After `timeout` seconds the channel is closed and the exit status is 124 (processes that the command started are
+    not killed: wrap a command that may hang in timeout(1)). More than `limit` bytes of output and errors close the
+    channel with status 125, so that truncated output is never mistaken for complete. Raises ConnectionFailed if the
+    connection is lost, or if the command does not start within ten seconds or more.
     """
     line = command if as_it_is else command_line(command, sudo=sudo)
     if not as_it_is:
@@ -69,18 +69,18 @@ def run(
             and transport
             and transport.is_active()
         ):
-            return _result(command, TIMED_OUT, b"", f"not begun within {timeout:g} s\n".encode())
+            return _result(command, TIMED_OUT, b"", f"not started within {timeout:g} s\n".encode())
         label = getattr(client, "label", "the node")
         raise ConnectionFailed(
-            f"The connection to {label} was lost while running `{command[:80]}`: {in_words(error)}.",
-            hint="run again: rackwright continues where the node is",
+            f"Lost the connection to {label} while running `{command[:80]}`: {in_words(error)}.",
+            hint="run the command again: rackwright continues from the node's current state",
         ) from error
 
 
 def _converse(
     channel: paramiko.Channel, command: str, stdin: bytes, deadline: float, timeout: float, limit: int
 ) -> CommandResult:
-    """Feed stdin and collect both outputs in one loop, so that neither side can block the other."""
+    """Feed stdin and read both outputs in one loop, so that neither side blocks the other."""
     arrived = threading.Event()
     channel.in_buffer.set_event(arrived)
     channel.in_stderr_buffer.set_event(arrived)
@@ -95,19 +95,19 @@ def _converse(
             if len(out) + len(err) > limit:
                 return _too_much(command, out, limit)
             if quiet_since < deadline:
-                continue  # look again before waiting: draining may have cleared the event
+                continue  # check again before waiting: draining may have cleared the event
         now = time.monotonic()
         if sending:
             to_send, sending = _feed(channel, to_send)
         if channel.exit_status_ready():
-            # What was printed last may come after the status, and a daemon left behind holds stdout open.
+            # The last output may arrive after the exit status, and a daemon left behind keeps stdout open.
             exited = exited or now
             lingered = now - max(quiet_since, exited) > _LINGER_SECONDS
             if channel.eof_received or channel.closed or lingered:
                 break
         left = (max(deadline, exited + 2 * _LINGER_SECONDS) if exited else deadline) - now
         if left <= 0:
-            err += f"no end within {timeout:g} s\n".encode()
+            err += f"not finished within {timeout:g} s\n".encode()
             return _result(command, TIMED_OUT, out, err)
         arrived.wait(min(left, 0.01 if to_send else _LINGER_SECONDS))
         if arrived.is_set() and channel.eof_received:
@@ -116,27 +116,27 @@ def _converse(
     if len(out) + len(err) > limit:
         return _too_much(command, out, limit)
     status = channel.recv_exit_status()
-    if status < 0:  # no exit status came: the connection broke, or a signal ended the command
+    if status < 0:  # no exit status: the connection broke, or a signal killed the command
         _raise_if_lost(channel)
-        return _result(command, KILLED, out, err + b"the command was ended by a signal\n")
+        return _result(command, KILLED, out, err + b"the command was killed by a signal\n")
     return _result(command, status, out, err)
 
 
 def _raise_if_lost(channel: paramiko.Channel) -> None:
     transport = channel.get_transport()
     if is_broken(transport):
-        raise transport.get_exception() or EOFError("it was closed")
+        raise transport.get_exception() or EOFError("the connection was closed")
 
 
 def _feed(channel: paramiko.Channel, to_send: memoryview) -> tuple[memoryview, bool]:
-    """Send what the window of the other side takes; close our end after the last byte."""
+    """Send as much as the peer's window takes; close our end after the last byte."""
     try:
         while to_send and channel.send_ready():
             to_send = to_send[send(channel, bytes(to_send[:_CHUNK])) :]
         if to_send:
             return to_send, True
         end_input(channel)
-    except OSError:  # the command ended without reading all of it, as it may
+    except OSError:  # the command exited without reading all of it, which is allowed
         pass
     return memoryview(b""), False
 

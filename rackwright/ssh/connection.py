@@ -1,4 +1,4 @@
-"""Opening connections: socket or jump host, host key, login."""
+"""Opens connections: socket or jump host, host key check, login."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def connect(cluster: Cluster, node: Node) -> NodeClient:
     """Open an authenticated connection to a node; the caller closes it.
 
     ConnectionFailed names the node, its address, the cause and what to do. Host keys are read from
-    `cluster.ssh.known_hosts` and never added. A connection that is closed before login, as a busy sshd does,
-    is tried again for about twenty seconds.
+    `cluster.ssh.known_hosts` and never added. If a busy sshd closes the connection before login, the attempt is
+    repeated for about twenty seconds.
     """
     address = str(cluster.management_address(node))
     label = f"{node.name} ({address}, port {cluster.ssh.port})"
@@ -59,7 +59,7 @@ def _open_socket(cluster: Cluster, node: Node, address: str, label: str) -> sock
     try:
         opened: socket.socket | None = None
         if node.lab is not None:
-            from rackwright.lab.netns import open_socket  # a real site never loads the lab
+            from rackwright.lab.netns import open_socket  # only the lab needs it
 
             opened = open_socket(cluster.name, address, cluster.ssh.port, timeout)
         if opened is None:
@@ -67,7 +67,9 @@ def _open_socket(cluster: Cluster, node: Node, address: str, label: str) -> sock
     except OSError as error:
         cause = f"no answer within {timeout} s" if isinstance(error, TimeoutError) else in_words(error)
         hint = (
-            "is the rack up? `rackwright lab status`" if node.lab is not None else "is it on, and is sshd up?"
+            "is the rack up? check with `rackwright lab status`"
+            if node.lab is not None
+            else "is the node on, and is sshd running?"
         )
         kind = Dropped if isinstance(error, ConnectionResetError) else ConnectionFailed
         raise kind(f"Cannot connect to {label}: {cause}.", hint=hint) from error
@@ -75,7 +77,7 @@ def _open_socket(cluster: Cluster, node: Node, address: str, label: str) -> sock
 
 
 def _tuned(opened: socket.socket) -> socket.socket:
-    """Send at once, and notice within a minute that the other side is gone."""
+    """Disable Nagle, and detect a dead peer within a minute."""
     opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if hasattr(socket, "TCP_USER_TIMEOUT"):  # paramiko's keepalives do not wait for an answer
         opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 60_000)
@@ -83,10 +85,10 @@ def _tuned(opened: socket.socket) -> socket.socket:
 
 
 def transport_of(client: paramiko.SSHClient) -> paramiko.Transport:
-    """The live transport of a client; EOFError when it is gone."""
+    """The live transport of a client; EOFError if it is gone."""
     transport = client.get_transport()
     if transport is None or not transport.is_active():
-        raise EOFError("it was closed")
+        raise EOFError("the connection was closed")
     return transport
 
 
@@ -106,7 +108,7 @@ def _handshake(
     opened: socket.socket | paramiko.Channel,
     keys: list[paramiko.PKey],
 ) -> NodeClient:
-    """Check the host key, log in; closes what it was given when that fails."""
+    """Check the host key and log in; closes the socket on failure."""
     settings = cluster.ssh
     client = NodeClient(label)
     client.set_missing_host_key_policy(OnlyKnownKeys(keys))
@@ -147,19 +149,19 @@ def _load_key(path: Path) -> paramiko.PKey:
         return _key_as_of(path, path.stat().st_mtime_ns)
     except OSError as error:
         raise ConnectionFailed(
-            f"The ssh key {path} cannot be read: {error.strerror}.", hint="see ssh.key in the cluster file"
+            f"Cannot read the SSH key {path}: {error.strerror}.", hint="check ssh.key in the cluster file"
         ) from error
-    except TypeError as error:  # what cryptography raises for an encrypted key without passphrase
+    except TypeError as error:  # cryptography raises it for an encrypted key without passphrase
         raise ConnectionFailed(
-            f"The ssh key {path} is protected by a passphrase, which rackwright does not ask for.",
-            hint="add it to an ssh agent and leave ssh.key out of the cluster file",
+            f"The SSH key {path} has a passphrase; rackwright cannot ask for it.",
+            hint="add the key to an ssh agent and remove ssh.key from the cluster file",
         ) from error
     except (ValueError, paramiko.SSHException) as error:
-        raise ConnectionFailed(f"The ssh key {path} cannot be used: {in_words(error)}.") from error
+        raise ConnectionFailed(f"The SSH key {path} is not usable: {in_words(error)}.") from error
 
 
 @lru_cache(maxsize=4)
 def _key_as_of(path: Path, changed_ns: int) -> paramiko.PKey:
-    """Read once for all connections, until the file changes."""
+    """Read once for all connections, and again when the file changes."""
     key: paramiko.PKey = paramiko.PKey.from_path(path)
     return key

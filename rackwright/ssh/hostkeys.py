@@ -18,13 +18,13 @@ KEY_ALGORITHMS = {
     "ecdsa-sha2-nistp521": ("ecdsa-sha2-nistp521",),
     "ssh-rsa": ("rsa-sha2-512", "rsa-sha2-256"),
 }
-"""Host key type as known_hosts names it -> signature algorithms to ask the server for."""
+"""Host key type as in known_hosts -> signature algorithms to request from the server."""
 
 
 class OnlyKnownKeys(paramiko.MissingHostKeyPolicy):
-    """Accepts a server only if it shows one of these keys.
+    """Accepts a server only if it presents one of these keys.
 
-    paramiko's own table holds one key per type; a host in the middle of a key change has two.
+    paramiko's own table holds one key per type; during a host key rotation a host has two.
     """
 
     def __init__(self, keys: list[paramiko.PKey]) -> None:
@@ -37,14 +37,14 @@ class OnlyKnownKeys(paramiko.MissingHostKeyPolicy):
 
 
 def algorithms_not_for(keys: list[paramiko.PKey]) -> list[str]:
-    """Host key algorithms to refuse, so that the server shows a key of a type that known_hosts has."""
+    """Host key algorithms to refuse, so that the server presents a key of a type listed in known_hosts."""
     wanted = {algorithm for key in keys for algorithm in KEY_ALGORITHMS.get(key.get_name(), ())}
     known = [name for names in KEY_ALGORITHMS.values() for name in names]
     return ["ssh-rsa", *(name for name in known if name not in wanted)]  # ssh-rsa: signed with SHA-1
 
 
 def parse_jump_host(text: str) -> tuple[str, str, int]:
-    """`user@host[:port]` (IPv6 in brackets) as user, host, port; ConnectionFailed when malformed."""
+    """Split `user@host[:port]` (IPv6 in brackets) into user, host, port; ConnectionFailed if malformed."""
     user, at, rest = text.rpartition("@")
     if rest.startswith("["):
         host, _, port_text = rest[1:].partition("]")
@@ -52,24 +52,24 @@ def parse_jump_host(text: str) -> tuple[str, str, int]:
     else:
         host, _, port_text = rest.partition(":")
     if not at or not user or not host or not (port_text or "22").isdigit():
-        raise ConnectionFailed(f"The jump host {text!r} is not of the form user@host[:port].")
+        raise ConnectionFailed(f"Not a valid jump host: {text!r}.", hint="write user@host or user@host:port")
     return user, host, int(port_text or "22")
 
 
 def known_keys(path: Path, label: str, host: str, port: int, *, in_lab: bool) -> list[paramiko.PKey]:
-    """The trusted keys that a known_hosts file holds for a host, in file order; ConnectionFailed if none."""
+    """The trusted keys of a host in a known_hosts file, in file order; ConnectionFailed if there are none."""
     name = host_name(host, port)
     try:
         known = read_known_hosts(path)
     except OSError as error:
         raise ConnectionFailed(
-            f"The host key of {label} cannot be checked: {path}: {error.strerror}.",
+            f"Cannot check the host key of {label}: {path}: {error.strerror}.",
             hint=_hint(path, host, port, in_lab),
         ) from error
     keys = [key for entry in known.keys(name) if (key := _decode(name, entry)) is not None]
     if not keys:
         revoked = any(entry in known.revoked for entry in known.named(name))
-        why = "every key known for it is revoked" if revoked else f"no key of {name} is listed"
+        why = "all of its known keys are revoked" if revoked else f"no key is listed for {name}"
         raise ConnectionFailed(
             f"The host key of {label} is unknown: {why} in {path}.", hint=_hint(path, host, port, in_lab)
         )
@@ -80,29 +80,30 @@ def _decode(name: str, key: HostKey) -> paramiko.PKey | None:
     try:
         entry = HostKeyEntry.from_line(f"{name} {key.kind} {key.key}")
     except (InvalidHostKey, paramiko.SSHException, ValueError):
-        return None  # damaged, or of an unknown type: the line is ignored
+        return None  # damaged or of an unknown type: ignore the line
     return entry.key if entry is not None else None
 
 
 def _hint(path: Path, host: str, port: int, in_lab: bool) -> str:
     if in_lab:
-        return "is the rack up? `rackwright lab status`"
+        return "is the rack up? check with `rackwright lab status`"
     option = "" if port == 22 else f"-p {port} "
-    return f"compare the fingerprint at the console, then: ssh-keyscan {option}{host} >> {path}"
+    return f"compare the fingerprint on the console, then run: ssh-keyscan {option}{host} >> {path}"
 
 
 def refusal(error: Exception, label: str, known_hosts: Path, user: str, key: Path | None) -> ConnectionFailed:
     """What paramiko's error means, and what to do about it."""
     if isinstance(error, paramiko.BadHostKeyException):
         return ConnectionFailed(
-            f"The host key of {label} has changed: it shows {printable(error.key.get_name(), 60)} {error.key.fingerprint}, "
-            f"{known_hosts} has {error.expected_key.fingerprint}. Possible man-in-the-middle attack.",
+            f"The host key of {label} has changed: the server presents {printable(error.key.get_name(), 60)} "
+            f"{error.key.fingerprint}, "
+            f"but {known_hosts} has {error.expected_key.fingerprint}. Possible man-in-the-middle attack.",
             hint=f"if the node was reinstalled, check the fingerprint and replace its line in {known_hosts}",
         )
     if isinstance(error, paramiko.ssh_exception.IncompatiblePeer):
         return ConnectionFailed(
-            f"{label} and rackwright have no common SSH algorithm: {in_words(error)}.",
-            hint=f"does the node still have a host key of a type that {known_hosts} knows?",
+            f"{label} and rackwright share no common SSH algorithm: {in_words(error)}.",
+            hint=f"does the node still have a host key of a type listed in {known_hosts}?",
         )
     if isinstance(error, paramiko.AuthenticationException):
         shown = str(key) if key is not None else "any key of the ssh agent or ~/.ssh"
@@ -111,12 +112,12 @@ def refusal(error: Exception, label: str, known_hosts: Path, user: str, key: Pat
             hint="is the public key in that user's authorized_keys?",
         )
     return ConnectionFailed(
-        f"The ssh session with {label} could not be opened: {in_words(error)}.",
-        hint="is sshd answering, and not out of connections (MaxStartups)?",
+        f"The SSH session with {label} could not be opened: {in_words(error)}.",
+        hint="is sshd running, and below its connection limit (MaxStartups)?",
     )
 
 
 def in_words(error: BaseException) -> str:
-    """The error's message in one printable line, never empty; the other side may have written part of it."""
+    """The error's message as one printable line, never empty; part of it may come from the peer."""
     said = error.strerror if isinstance(error, OSError) else None
     return printable(said or str(error) or type(error).__name__, 300)

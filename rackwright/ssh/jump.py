@@ -1,7 +1,7 @@
-"""The jump host: one connection to it per process, shared by all nodes behind it.
+"""The jump host: one connection per process, shared by all nodes behind it.
 
-A node costs a channel on that connection, which counts neither as a login (MaxStartups) nor as a session
-(MaxSessions: sshd_config(5), read 2026-11-23, names shell, login and subsystem sessions alone).
+Each node uses a channel on that connection, which counts neither as a login (MaxStartups) nor as a session
+(MaxSessions: sshd_config(5), read 2026-11-23, names only shell, login and subsystem sessions).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from rackwright.ssh.hostkeys import in_words, parse_jump_host
 from rackwright.ssh.transport import is_broken
 
 PAUSE_SECONDS = 10
-"""How long a jump host that could not be reached is not tried again: a thousand nodes wait for it once."""
+"""How long an unreachable jump host is not retried, so that a thousand nodes wait for it only once."""
 
 Key = tuple[int, str, int, str]
 """Process, host, port, user: a forked worker cannot use its parent's connection."""
@@ -44,7 +44,7 @@ _jumps: dict[Key, _Jump] = {}
 def through_jump(
     cluster: Cluster, jump_host: str, address: str, label: str, open_jump: OpenJump
 ) -> paramiko.Channel:
-    """A channel from the jump host to the node; ConnectionFailed names the one that cannot be reached."""
+    """A channel from the jump host to the node; ConnectionFailed names whichever is unreachable."""
     transport = _transport(cluster, jump_host, open_jump)
     try:
         return transport.open_channel(
@@ -56,13 +56,13 @@ def through_jump(
     except (paramiko.SSHException, OSError, EOFError) as error:
         if is_broken(transport):
             raise Dropped(
-                f"Cannot connect to {label}: the connection to the jump host {jump_host} was lost: "
+                f"Cannot connect to {label}: lost the connection to the jump host {jump_host}: "
                 f"{in_words(error)}.",
-                hint="is the jump host up, and its sshd not restarted over and over?",
+                hint="is the jump host up, and its sshd not restarting repeatedly?",
             ) from error
         raise ConnectionFailed(
-            f"Cannot connect to {label}: the jump host {jump_host} could not reach it: {in_words(error)}.",
-            hint="is the node on, and may the jump host open TCP connections (AllowTcpForwarding)?",
+            f"Cannot connect to {label}: the jump host {jump_host} cannot reach it: {in_words(error)}.",
+            hint="is the node on, and does the jump host allow TCP forwarding (AllowTcpForwarding)?",
         ) from error
 
 
@@ -79,14 +79,14 @@ def _transport(cluster: Cluster, jump_host: str, open_jump: OpenJump) -> paramik
         try:
             jump.client = patiently(lambda: open_jump(cluster, user, host, port))
         except ConnectionFailed as error:
-            # a plain one: what the jump host has refused again and again, its nodes need not try again
+            # not Dropped: retries to the jump host are exhausted, so its nodes do not retry either
             jump.failure = ConnectionFailed(error.message, hint=error.hint)
             jump.failed_at = time.monotonic()
             raise jump.failure from error
         jump.failure = None
         opened = jump.client.get_transport()
         if opened is None:
-            raise Dropped(f"The connection to the jump host {jump_host} was closed at once.")
+            raise Dropped(f"The jump host {jump_host} closed the connection immediately.")
         return opened
 
 
@@ -97,4 +97,6 @@ def jump_socket(host: str, port: int, label: str, timeout: float) -> socket.sock
     except OSError as error:
         kind = Dropped if isinstance(error, ConnectionResetError) else ConnectionFailed
         cause = f"no answer within {timeout:g} s" if isinstance(error, TimeoutError) else in_words(error)
-        raise kind(f"Cannot connect to {label}: {cause}.", hint="is ssh.jump_host right?") from error
+        raise kind(
+            f"Cannot connect to {label}: {cause}.", hint="check ssh.jump_host in the cluster file"
+        ) from error

@@ -13,7 +13,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class HostKey:
-    """One public host key, as known_hosts writes it: type and base64."""
+    """One public host key, as in known_hosts: type and base64."""
 
     kind: str
     key: str
@@ -27,7 +27,7 @@ class KnownHosts:
 
     def __init__(self, text: str) -> None:
         self.revoked: set[HostKey] = set()
-        """Keys of @revoked lines: not to be trusted under any name."""
+        """Keys of @revoked lines, not trusted under any name."""
         self._plain: dict[str, list[tuple[int, HostKey]]] = {}
         self._hashed: list[tuple[bytes, bytes, int, HostKey]] = []
         for number, line in enumerate(text.splitlines(), 1):
@@ -53,10 +53,10 @@ class KnownHosts:
         try:
             self._hashed.append((base64.b64decode(salt), base64.b64decode(digest), number, key))
         except (binascii.Error, ValueError):
-            return  # damaged: it names no host
+            return  # damaged: no host name
 
     def named(self, name: str) -> tuple[HostKey, ...]:
-        """All keys of a host, revoked ones too, in file order; `name` as ssh looks it up (host_name)."""
+        """All keys of a host, including revoked ones, in file order; `name` as ssh looks it up (host_name)."""
         lines = list(self._plain.get(name, ()))
         lines += [
             (number, key)
@@ -71,12 +71,12 @@ class KnownHosts:
 
 
 def host_name(host: str, port: int) -> str:
-    """A host as known_hosts names it: `n1`, or `[n1]:2222` on another port than 22."""
+    """A host's name in known_hosts: `n1`, or `[n1]:2222` for ports other than 22."""
     return host if port == 22 else f"[{host}]:{port}"
 
 
 def read_known_hosts(path: Path) -> KnownHosts:
-    """A known_hosts file, read again only after it changed; raises OSError."""
+    """A known_hosts file, re-read only when it changes; raises OSError."""
     status = path.stat()
     return _read_once(path, status.st_mtime_ns, status.st_size)
 

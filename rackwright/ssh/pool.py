@@ -1,4 +1,4 @@
-"""One kept connection per node, shared by threads."""
+"""One persistent connection per node, shared by threads."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from rackwright.ssh.command import run
 from rackwright.ssh.connection import connect
 
 CHANNELS_PER_NODE = 6
-"""Commands of one node running at once; sshd's MaxSessions is 10 unless a site lowers it."""
+"""Concurrent commands per node; sshd's MaxSessions is 10 by default."""
 PAUSE_SECONDS = 30
-"""How long a node that could not be reached is not tried again."""
+"""How long an unreachable node is not retried."""
 
 
 class RootShell(Protocol):
-    """Runs commands as root on nodes by name; what verify and burn-in need of ssh."""
+    """Runs commands as root on nodes by name; the part of ssh that verify and burn-in need."""
 
     def run(
         self, node: str, command: str, *, stdin: str | bytes | None = None, timeout: float
     ) -> CommandResult:
-        """Run a shell command to its end; ConnectionFailed when the node cannot be reached."""
+        """Run a shell command to completion; ConnectionFailed if the node is unreachable."""
         ...
 
 
@@ -40,13 +40,13 @@ class _Connection:
         self.slots = threading.BoundedSemaphore(CHANNELS_PER_NODE)
         self.client: paramiko.SSHClient | None = None
         self.root = False
-        """A command has run as root on this connection."""
+        """A command has already run as root on this connection."""
         self.failure: ConnectionFailed | None = None
         self.failed_at = 0.0
 
 
 class Pool:
-    """Connections to the nodes of a cluster, opened when first used; a context manager."""
+    """Connections to the nodes of a cluster, opened on first use; a context manager."""
 
     def __init__(
         self, cluster: Cluster, *, dial: Callable[[Cluster, Node], paramiko.SSHClient] = connect
@@ -63,7 +63,7 @@ class Pool:
     ) -> CommandResult:
         """Run a command as root on a node (see rackwright.ssh.run); KeyError for an unknown node.
 
-        At most six commands of one node run at once; the time that others wait does not count against
+        At most six commands run on one node at once; time spent waiting for a slot does not count against
         `timeout`.
         """
         connection = self._connections[node]
@@ -72,7 +72,7 @@ class Pool:
             try:
                 result = run(client, command, sudo=self._sudo, stdin=stdin, timeout=timeout)
                 if result.exit_status != 0 and self._sudo and not connection.root:
-                    self._prove_root(node, connection, client)  # was it the command that failed, or sudo?
+                    self._prove_root(node, connection, client)  # did the command fail, or sudo?
                 connection.root = True
             except ConnectionFailed:
                 client.close()
@@ -87,7 +87,7 @@ class Pool:
             if connection.failure is not None and time.monotonic() - connection.failed_at < PAUSE_SECONDS:
                 raise connection.failure
             if self._closed:
-                raise ConnectionFailed(f"The connection to {node} was closed because the run ended.")
+                raise ConnectionFailed(f"The connection to {node} was closed because the run has ended.")
             try:
                 connection.client = self._dial(self._cluster, self._cluster.by_name[node])
                 connection.root = False
@@ -111,7 +111,7 @@ class Pool:
         )
 
     def forget(self, node: str) -> None:
-        """Close the connection to a node that was rebooted, and try it at once when it is asked again."""
+        """Close the connection to a rebooted node, and connect without delay on the next command."""
         connection = self._connections[node]
         with connection.opening:
             if connection.client is not None:
@@ -119,7 +119,7 @@ class Pool:
             connection.client, connection.failure = None, None
 
     def close(self) -> None:
-        """Close every connection; commands still running fail with ConnectionFailed."""
+        """Close every connection; running commands fail with ConnectionFailed."""
         self._closed = True
         for connection in self._connections.values():
             if connection.client is not None:

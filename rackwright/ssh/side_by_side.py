@@ -1,4 +1,4 @@
-"""Threads that ask many nodes, which Ctrl-C does not wait for."""
+"""Threads that query many nodes, without making Ctrl-C wait for them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def side_by_side(threads: int) -> Iterator[ThreadPoolExecutor]:
-    """An executor that, when its block is left, drops queued tasks and waits for none.
+    """An executor that drops queued tasks and does not wait for running ones when its block exits.
 
-    Running tasks end with the connection they use: leave the block that owns the connections last.
+    Running tasks end with the connection they use: exit the block that owns the connections last.
     """
     executor = ThreadPoolExecutor(max(1, threads))
     try:

@@ -1,4 +1,4 @@
-"""Large input and output of one command, which `run` would hold in memory."""
+"""Streams large input and output of one command, which `run` would hold in memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rackwright.ssh.transport import end_input, send, start
 
 _CHUNK = 32 * 1024
 _STALLED_SECONDS = 300
-"""How long a node may take to read more input, or to print more."""
+"""How long a node may take to read more input or print more output."""
 _GREETING_MAX = 64 * 1024
 _SAID_MAX = 64 * 1024
 
@@ -27,9 +27,9 @@ _SAID_MAX = 64 * 1024
 def feed(
     client: paramiko.SSHClient, command: str, chunks: Iterable[bytes], *, sudo: bool, timeout: float
 ) -> CommandResult:
-    """Run a shell command with this on its standard input; its output is short.
+    """Run a shell command with this data on stdin; its output must be short.
 
-    `timeout` is for what the command does after it has read everything. ConnectionFailed where the connection is lost
+    `timeout` covers what the command does after it has read everything. ConnectionFailed if the connection is lost
     or the node reads nothing for five minutes.
     """
     try:
@@ -49,7 +49,7 @@ def feed(
 
 
 def collect(client: paramiko.SSHClient, command: str, into: BinaryIO, *, sudo: bool, limit: int) -> None:
-    """Run a shell command and write what it prints into a file; ConnectionFailed where it fails or prints more than `limit` bytes."""
+    """Run a shell command and write its stdout to a file; ConnectionFailed if it fails or prints over `limit` bytes."""
     try:
         with _started(client, command, sudo=sudo) as channel:
             end_input(channel)
@@ -57,12 +57,12 @@ def collect(client: paramiko.SSHClient, command: str, into: BinaryIO, *, sudo: b
             while rest:
                 size += len(rest)
                 if size > limit:
-                    raise EOFError(f"more than {limit} bytes")
+                    raise EOFError(f"more than {limit} bytes of output")
                 into.write(rest)
                 rest = channel.recv(_CHUNK)
-            said = channel.recv_stderr(_SAID_MAX).decode(errors="replace")
+            reply = channel.recv_stderr(_SAID_MAX).decode(errors="replace")
             if (status := channel.recv_exit_status()) != 0:
-                raise EOFError(f"it exited {status}: {last_line('', said)}")
+                raise EOFError(f"it exited {status}: {last_line('', reply)}")
     except (paramiko.SSHException, OSError, EOFError) as error:
         raise _lost(client, error) from error
 
@@ -75,7 +75,7 @@ def _started(client: paramiko.SSHClient, command: str, *, sudo: bool) -> paramik
 
 
 def _send_all(channel: paramiko.Channel, chunks: Iterable[bytes]) -> None:
-    """Until all is sent, or the command ends without reading it."""
+    """Send until everything is sent, or the command exits without reading it."""
     for chunk in chunks:
         left = memoryview(chunk)
         while left:
@@ -86,7 +86,7 @@ def _send_all(channel: paramiko.Channel, chunks: Iterable[bytes]) -> None:
 
 
 def _send_some(channel: paramiko.Channel, data: bytes) -> int:
-    """Wait for room without holding the channel's lock, which its reader needs to hear of the command's end."""
+    """Wait for window space without holding the channel's lock, which its reader needs to see the command exit."""
     deadline = time.monotonic() + _STALLED_SECONDS
     while not channel.send_ready() and not channel.exit_status_ready():
         if time.monotonic() > deadline:
@@ -94,7 +94,7 @@ def _send_some(channel: paramiko.Channel, data: bytes) -> int:
         time.sleep(0.002)
     try:
         return len(data) if channel.exit_status_ready() else send(channel, data)
-    except OSError:  # it ended meanwhile, which its exit status explains
+    except OSError:  # the command has exited; its exit status explains why
         if channel.closed or channel.exit_status_ready():
             return len(data)
         raise
@@ -112,8 +112,8 @@ def _past_greeting(channel: paramiko.Channel) -> bytes:
     while mark not in read:
         more = channel.recv(_CHUNK)
         if not more or len(read) > _GREETING_MAX:
-            said = channel.recv_stderr(_SAID_MAX).decode(errors="replace")
-            raise EOFError(f"the command was not reached: {last_line('', said)}")
+            reply = channel.recv_stderr(_SAID_MAX).decode(errors="replace")
+            raise EOFError(f"the command did not start: {last_line('', reply)}")
         read += more
     return read.partition(mark)[2] or channel.recv(_CHUNK)
 
@@ -121,6 +121,6 @@ def _past_greeting(channel: paramiko.Channel) -> bytes:
 def _lost(client: paramiko.SSHClient, error: Exception) -> ConnectionFailed:
     label = getattr(client, "label", "the node")
     return ConnectionFailed(
-        f"The transfer with {label} did not end: {in_words(error)}.",
-        hint="run again: a restore continues where the node is",
+        f"The transfer with {label} did not complete: {in_words(error)}.",
+        hint="run the command again: a restore continues from the node's current state",
     )

@@ -1,8 +1,8 @@
-"""paramiko's Transport without its polling, and with faster ciphers first.
+"""paramiko's Transport without polling, and with faster ciphers first.
 
-paramiko wakes up ten times a second on every connection, in up to three places, to see whether it was
+paramiko wakes up ten times a second on every connection, in up to three places, to check whether it was
 closed. With a hundred slow nodes that takes more CPU than all checks together. Here every thread sleeps
-until something happens: closing shuts the socket down, which wakes the reader; a thread that waits for
+until something happens: closing shuts down the socket, which wakes the reader; a thread that waits for
 a handshake or a login waits for its event.
 
 AES-GCM comes first among the ciphers: it is one pass in C, where AES-CTR also needs a MAC for each
@@ -24,13 +24,13 @@ from paramiko.transport import _active_threads  # type: ignore[attr-defined]
 
 from rackwright.boundary import printable
 
-# What paramiko logs is raised as well; without a handler, Python would print its tracebacks to stderr.
+# paramiko raises what it logs; without a handler, Python would print its tracebacks to stderr.
 logging.getLogger("paramiko").addHandler(logging.NullHandler())
 
 _WAKE_SECONDS = 5.0
 """How often an idle connection checks whether a keepalive or new keys are due."""
 _BEFORE_BANNER = "Banner: "
-"""How paramiko logs a line that comes before the banner; it does not keep them."""
+"""How paramiko logs a line that arrives before the banner; it does not keep these lines."""
 _FIRST = ("aes128-gcm@openssh.com", "aes256-gcm@openssh.com")
 
 
@@ -44,16 +44,16 @@ class QuietTransport(paramiko.Transport):
     )
 
     said = ""
-    """What the other side wrote in place of a banner, made printable."""
+    """Text that the peer sent instead of a banner, made printable."""
 
     def _log(self, level: int, msg: Any, *args: Any) -> None:  # noqa: ANN401 - paramiko's
-        """Also keep the line that sshd writes where it refuses a connection, e.g. `Exceeded MaxStartups`."""
+        """Also keep the line that sshd sends when it refuses a connection, e.g. `Exceeded MaxStartups`."""
         if isinstance(msg, str) and msg.startswith(_BEFORE_BANNER):
             self.said = printable(msg.removeprefix(_BEFORE_BANNER).strip(), 100)
         super()._log(level, msg, *args)  # type: ignore[misc]
 
     def start_client(self, event: threading.Event | None = None, timeout: float | None = None) -> None:
-        """Negotiate; SSHException when that fails or takes longer than `timeout` seconds."""
+        """Negotiate; SSHException if that fails or takes longer than `timeout` seconds."""
         done = event or threading.Event()
         super().start_client(done)
         if event is not None:
@@ -62,12 +62,12 @@ class QuietTransport(paramiko.Transport):
         if not self.active:
             raise self.get_exception() or paramiko.SSHException("Negotiation failed.")
         if not ended:
-            raise paramiko.SSHException(f"no end of the key exchange within {timeout:g} s")
+            raise paramiko.SSHException(f"key exchange not finished within {timeout:g} s")
 
     def auth_publickey(
         self, username: str, key: paramiko.PKey, event: threading.Event | None = None
     ) -> list[str]:
-        """Log in with a key; AuthenticationException when that is refused or takes too long."""
+        """Log in with a key; AuthenticationException if refused or timed out."""
         done = event or threading.Event()
         super().auth_publickey(username, key, done)
         if event is not None:
@@ -75,10 +75,10 @@ class QuietTransport(paramiko.Transport):
         if not done.wait(self.auth_timeout):
             raise paramiko.AuthenticationException("Authentication timeout.")
         handler: Any = self.auth_handler
-        return cast(list[str], handler.wait_for_response(done))  # at once: it is done
+        return cast(list[str], handler.wait_for_response(done))  # returns immediately: the event is set
 
     def stop_thread(self) -> None:
-        """End the reader, which sleeps on the socket; closing that alone would not wake it."""
+        """End the reader, which sleeps on the socket; only closing the socket would not wake it."""
         self.active = False
         with contextlib.suppress(OSError, EOFError, paramiko.SSHException):
             self.sock.shutdown(socket.SHUT_RDWR)
@@ -88,14 +88,14 @@ class QuietTransport(paramiko.Transport):
 def is_broken(transport: paramiko.Transport) -> bool:
     """Whether the connection's reader has ended.
 
-    It closes the channels of a broken connection before it calls itself inactive: a thread woken by
-    that which trusts `is_active` alone takes a broken connection for a killed command.
+    It closes the channels of a broken connection before it marks itself inactive: a thread woken by that
+    which trusts `is_active` alone would take a broken connection for a killed command.
     """
     return not transport.is_active() or transport not in _active_threads
 
 
 def start(channel: Any, command: str, timeout: float) -> None:  # noqa: ANN401 - paramiko's own parts
-    """Start a command; SSHException when the other side refuses or does not answer in time.
+    """Start a command; SSHException if the peer refuses or does not answer in time.
 
     `Channel.exec_command` waits for the answer forever.
     """
@@ -108,16 +108,16 @@ def start(channel: Any, command: str, timeout: float) -> None:  # noqa: ANN401 -
     channel._event_pending()
     channel.get_transport()._send_user_message(message)
     if not channel.event.wait(timeout):
-        raise paramiko.SSHException(f"the command was not begun within {timeout:g} s")
-    channel._wait_for_event()  # at once: it was answered, or the connection is gone
+        raise paramiko.SSHException(f"the command did not start within {timeout:g} s")
+    channel._wait_for_event()  # returns immediately: answered, or the connection is gone
 
 
 def send(channel: Any, data: bytes) -> int:  # noqa: ANN401
-    """Send as much of `data` as the other side's window takes; OSError when the channel is closed.
+    """Send as much of `data` as the peer's window takes; OSError if the channel is closed.
 
-    `Channel.send` unlocks the channel before its message is sent, and the reader may answer the other
-    side's CLOSE in between. A message after our CLOSE names a channel that no longer exists, for which
-    sshd ends the whole connection ("packet referred to nonexistent channel").
+    `Channel.send` unlocks the channel before it sends its message, so the reader may answer the peer's CLOSE
+    in between. A message after our CLOSE names a channel that no longer exists, and sshd then ends the whole
+    connection ("packet referred to nonexistent channel").
     """
     if not channel.get_transport().clear_to_send.is_set():
         return int(channel.send(data))  # during a key exchange the reader must not wait for us
@@ -135,7 +135,7 @@ def send(channel: Any, data: bytes) -> int:  # noqa: ANN401
 
 
 def end_input(channel: Any) -> None:  # noqa: ANN401
-    """Send EOF, unless the channel is closed already; see `send`."""
+    """Send EOF, unless the channel is already closed; see `send`."""
     if not channel.get_transport().clear_to_send.is_set():
         channel.shutdown_write()
         return

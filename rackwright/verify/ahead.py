@@ -105,10 +105,10 @@ class Ahead:
             answers.fetch_all(None)
         except ConnectionFailed:
             raise
-        except Exception:  # noqa: BLE001 - an answer that cannot be read foresees nothing; each check asks by itself
+        except Exception:  # noqa: BLE001 - an unreadable answer predicts nothing; each check then asks by itself
             return False
-        told = ((line, answers.get(question)) for line, question in zip(lines, questions, strict=True))
-        known = {line: result for line, result in told if result and result.exit_status != TIMED_OUT}
+        answered = ((line, answers.get(question)) for line, question in zip(lines, questions, strict=True))
+        known = {line: result for line, result in answered if result and result.exit_status != TIMED_OUT}
         self._answers[node] = begun, known
         return bool(known)
 

@@ -26,7 +26,7 @@ _DEFAULT_SECONDS = 60.0
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Give all commands this thread runs inside the block so many seconds together."""
+    """Give all commands this thread runs inside the block this many seconds together."""
     token = _deadline.set((time.monotonic() + seconds, seconds))
     try:
         yield
@@ -76,7 +76,7 @@ class Hosts:
             self._hosts[node.name] = cast(TestinfraHost, host)
 
     def __call__(self, node: str) -> TestinfraHost:
-        """The host of a node; Undetermined when the cluster has no such node."""
+        """The host of a node; Undetermined if the cluster does not have that node."""
         if node not in self._hosts:
             raise Undetermined(f"the cluster has no node {node}")
         return self._hosts[node]

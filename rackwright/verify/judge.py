@@ -49,7 +49,7 @@ class Patience:
 
     def deadline(self, settle_seconds: float, begun: float) -> float:
         """`settle_seconds` is time after an apply, and that was over when the run began; a check
-        that comes late still gets a while of its own, for what the check before it stirred up."""
+        that starts late still gets some time, for what the check before it stirred up."""
         return max(self.since + settle_seconds, begun + min(settle_seconds, _OWN_SETTLE_SECONDS))
 
 
@@ -59,7 +59,7 @@ def ask(
     hosts: Callable[[str], TestinfraHost],
     patience: Patience,
 ) -> CheckResult:
-    """Ask a check; again and again, within its `settle_seconds`, while the claim does not hold.
+    """Ask a check; repeatedly, within its `settle_seconds`, while the claim does not hold.
 
     A node that cannot be reached is not waited for.
     """
@@ -99,8 +99,8 @@ def _once(
     except ConnectionFailed as error:
         return Status.UNKNOWN, error.message, True
     except (Undetermined, RackwrightError) as error:
-        return Status.UNKNOWN, str(error) or "the check could not tell", False
-    except Exception as error:  # noqa: BLE001 - whatever went wrong, the claim was not examined
+        return Status.UNKNOWN, str(error) or "the check was inconclusive", False
+    except Exception as error:  # noqa: BLE001 - after any error the claim was not examined
         return Status.UNKNOWN, f"{type(error).__name__}: {error}", False
 
 

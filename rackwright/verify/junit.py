@@ -15,7 +15,7 @@ from rackwright.verify.report import VerifyReport
 def junit(report: VerifyReport) -> str:
     """The XML document: a suite per role; FAIL is a failure, UNKNOWN an error, OUT OF SCOPE skipped.
 
-    A WARN is a passed test whose evidence stands in system-out.
+    A WARN is a passed test whose evidence is in system-out.
     """
     root = Xml.Element("testsuites", name=f"rackwright verify {report.cluster}")
     roles: dict[str, list[CheckResult]] = defaultdict(list)
@@ -38,7 +38,7 @@ def write_junit(report: VerifyReport, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(junit(report), encoding="utf-8")
     except OSError as error:
-        raise RackwrightError(f"The JUnit file {path} cannot be written: {error.strerror}.") from error
+        raise RackwrightError(f"Cannot write the JUnit file {path}: {error.strerror}.") from error
 
 
 def _totals(element: Xml.Element, results: list[CheckResult] | tuple[CheckResult, ...]) -> None:

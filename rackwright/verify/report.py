@@ -57,13 +57,13 @@ class VerifyReport:
 
     @property
     def verdict(self) -> str:
-        """The one line that says it all."""
+        """The summary line."""
         counts = self.counts
-        said = ", ".join(f"{counts[status]} {status.value.lower()}" for status in COUNTED)
-        return f"verify: {_number(len(self.nodes), 'node')}, {_number(len(self.results), 'check')}: {said}"
+        words = ", ".join(f"{counts[status]} {status.value.lower()}" for status in COUNTED)
+        return f"verify: {_number(len(self.nodes), 'node')}, {_number(len(self.results), 'check')}: {words}"
 
     def remember(self) -> str | None:
-        """Keep when it ended and its counts for `rackwright metrics`; why that cannot be done, or None."""
+        """Store when it ended and its counts for `rackwright metrics`; the reason if that fails, or None."""
         counts = {status.value: count for status, count in self.counts.items()}
         return LATEST.put(
             self.cluster, {"ended": round(self.started.timestamp() + self.seconds, 3), "counts": counts}

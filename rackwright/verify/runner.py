@@ -123,14 +123,14 @@ class _Run:
         try:
             if self._ahead.fetch(name):
                 return None
-            said = self._shell.run(name, f"echo {_WORD}", timeout=60)
+            answer = self._shell.run(name, f"echo {_WORD}", timeout=60)
         except ConnectionFailed as error:
             return error.message
-        if said.exit_status != 0:
-            words = last_line(said.stdout, said.stderr)
-            return f"{name} cannot run commands: `echo {_WORD}` exited {said.exit_status}: {words}"
-        if said.stdout.strip() != _WORD:
-            words = last_line(said.stdout)
+        if answer.exit_status != 0:
+            words = last_line(answer.stdout, answer.stderr)
+            return f"{name} cannot run commands: `echo {_WORD}` exited {answer.exit_status}: {words}"
+        if answer.stdout.strip() != _WORD:
+            words = last_line(answer.stdout)
             return f"{name} answers `echo {_WORD}` with other text, so no answer of it is used: {words}"
         return None
 

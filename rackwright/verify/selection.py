@@ -15,7 +15,7 @@ from rackwright.model.ranges import fold
 from rackwright.model.selection import pick
 
 LOADING = "the role's checks can be loaded"
-"""Name of the result that stands in for the checks of a role that has none to load."""
+"""Name of the result that replaces the checks of a role that has none to load."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Selection:
 
 
 def load_checks(role: str) -> tuple[Check, ...]:
-    """CHECKS of a role's `verify` module, shipped or the site's; Undetermined where it has none."""
+    """CHECKS of a role's `verify` module, shipped or the site's; Undetermined if it cannot be loaded."""
     name = f"{package_of(role)}.verify"
     try:
         checks = importlib.import_module(name).CHECKS
@@ -68,13 +68,15 @@ def select(
     """
     nodes = pick(cluster, limit)
     if not nodes:
-        raise RackwrightError("No node was named.", hint=f"its nodes are {fold(cluster.by_name)}")
+        raise RackwrightError(
+            "The node selection is empty.", hint=f"nodes of the cluster: {fold(cluster.by_name)}"
+        )
     present = {role for node in cluster.nodes for role in node.options}
     if roles is not None and not roles <= present:
         missing = ", ".join(sorted(roles - present))
         raise RackwrightError(
             f"No node of cluster {cluster.name} has the role {missing}.",
-            hint=f"its roles are {', '.join(sorted(present))}",
+            hint=f"roles of the cluster: {', '.join(sorted(present))}",
         )
     checks: list[PlannedCheck] = []
     left_out: list[str] = []

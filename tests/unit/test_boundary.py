@@ -33,17 +33,20 @@ from rackwright.boundary import (
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
-        ("", "it is not JSON: Expecting value: line 1 column 1 (char 0)"),
-        ("{", "it is not JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"),
-        ("Infinity", "it holds Infinity, which is not a number of JSON"),
-        ('{"seconds": NaN}', "it holds NaN, which is not a number of JSON"),
-        ('{"seconds": 1e999}', "it holds a number that is too large"),
+        ("", "it is not valid JSON: Expecting value: line 1 column 1 (char 0)"),
+        (
+            "{",
+            "it is not valid JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)",
+        ),
+        ("Infinity", "it contains Infinity, which is not a JSON number"),
+        ('{"seconds": NaN}', "it contains NaN, which is not a JSON number"),
+        ('{"seconds": 1e999}', "it contains a number that is too large"),
         ("[" * 100_000, "it is nested deeper than 32 levels"),
         ("[" * 33 + "0" + "]" * 33, "it is nested deeper than 32 levels"),
         ('{"a":' * 900 + "1" + "}" * 900, "it is nested deeper than 32 levels"),
         ("[" + "0," * ITEMS_MAX + "0]", "it has more than 1000000 values"),
-        ("9" * 5000, "it is not JSON: "),
-        (" " * (17 * 2**20), "it is 17 MiB, and 16 MiB are read at most"),
+        ("9" * 5000, "it is not valid JSON: "),
+        (" " * (17 * 2**20), "it is 17 MiB, but the limit is 16 MiB"),
     ],
     ids=[
         "empty",
@@ -96,7 +99,7 @@ def test_decompression_is_bounded() -> None:
         (zlib.compress(b"x" * 1001), "it is more than 0.977 KiB when decompressed"),
         (zlib.compress(b"x" * 1000)[:-1], "its compressed data is incomplete, or more follows it"),
         (zlib.compress(b"x") + b"y", "its compressed data is incomplete, or more follows it"),
-        (b"no zlib", "it cannot be decompressed: Error -3 while decompressing data: incorrect header check"),
+        (b"no zlib", "cannot decompress it: Error -3 while decompressing data: incorrect header check"),
         (b"", "its compressed data is incomplete, or more follows it"),
     ]:
         with pytest.raises(Refused) as refused:

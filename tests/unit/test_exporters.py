@@ -149,7 +149,7 @@ def test_metrics_in_the_clear_are_declared_or_refused():
     assert list(OPTIONS.problems(bare)) == [
         (
             "",
-            "head1 has no certificate for snmp_exporter: metrics and their password would cross the network in the clear.",
+            "head1 has no certificate for snmp_exporter: metrics and their password would cross the network unencrypted.",
             "add the role `site_ca: {}`, or declare it: `roles.prometheus.plain_http: true`",
         )
     ]
@@ -165,7 +165,7 @@ def test_a_family_without_the_program(monkeypatch):
     assert list(OPTIONS.problems(SITE)) == [
         (
             "",
-            "debian-13 has no package of snmp_exporter, which head1 is to run.",
-            "leave the role some_exporter out there",
+            "head1 should run snmp_exporter, but debian-13 has no package for it.",
+            "remove the role some_exporter from this node",
         )
     ]

@@ -1,1 +1,1 @@
-"""What runs on a machine that is being installed: the only program of an initramfs. Standard library alone."""
+"""The agent: the only program in the initramfs of a machine being installed. Standard library only."""

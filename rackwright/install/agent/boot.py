@@ -1,4 +1,4 @@
-"""What boots the installed disk: the image's own signed loader as plain files, and the texts that lead to its kernel."""
+"""Makes the installed disk bootable: the image's signed boot loader as plain files, and its configuration."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SHIM = "/usr/lib/shim/shimx64.efi.signed"
 _KEY_MANAGER = "/usr/lib/shim/mmx64.efi.signed"
 _GRUB = "/usr/lib/grub/x86_64-efi-signed/grubx64.efi.signed"
 _FOLDERS = {"EFI/BOOT": "BOOTX64.EFI", "EFI/debian": "shimx64.efi"}
-"""Folder of the EFI partition -> name of shim in it: where firmware looks on any disk, and where its entry points to."""
+"""EFI folder -> name of shim in it: the fallback path on any disk, and the path of the firmware's boot entry."""
 ENTRY = "rackwright"
 """Label of the firmware's boot entries."""
 _SETTINGS = "/etc/default/grub.d/05-rackwright-install.cfg"
@@ -27,7 +27,7 @@ _SETTINGS = "/etc/default/grub.d/05-rackwright-install.cfg"
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """File systems by UUID, and how the kernel is given its root."""
+    """File systems by UUID, and the kernel's root= argument."""
 
     root: str
     boot: str | None
@@ -36,7 +36,7 @@ class Places:
 
 
 def places(order: Order) -> Places:
-    """Where everything is, out of the file systems that were made."""
+    """Reads the UUIDs of the new file systems."""
     boot, device = layout.boot_device(order), layout.root_device(order)
     root = uuid_of(device)
     # initramfs-tools activates a logical volume or an encrypted device that root= names by its device alone
@@ -45,7 +45,7 @@ def places(order: Order) -> Places:
 
 
 def uuid_of(device: str) -> str:
-    """UUID of a file system or of what holds one; AgentError where there is none."""
+    """UUID of a file system or its container; AgentError if there is none."""
     found = run(["blkid", "--probe", "--match-tag", "UUID", "--output", "value", device]).strip()
     if not found:
         raise AgentError(f"{device} has no UUID")
@@ -67,13 +67,13 @@ def arrays(scanned: str) -> str:
 
 
 def arguments(image: str, ordered: str) -> str:
-    """The kernel's command line: the image's, then what the head ordered; of words that stand twice the last counts."""
+    """The kernel's command line: the image's arguments, then those of the order; the last duplicate wins."""
     words = [*image.split(), *ordered.split()]
     return " ".join(word for place, word in enumerate(words) if word not in words[place + 1 :])
 
 
 def grub_config(where: Places, kernels: Sequence[str], command_line: str) -> str:
-    """The first grub.cfg, with entries as update-grub words them; update-grub replaces it."""
+    """The first grub.cfg, with entries named as update-grub names them; update-grub replaces it."""
     folder = "/boot" if where.boot is None else ""
     first = f"Debian GNU/Linux, with Linux {kernels[0]}"
     lines = ["# until update-grub runs on the node", f'set default="{first}"', "set timeout=0"]
@@ -89,14 +89,14 @@ def grub_config(where: Places, kernels: Sequence[str], command_line: str) -> str
 
 
 def esp_config(where: Places) -> str:
-    """grub.cfg of an EFI partition: goes on with the one that update-grub writes."""
+    """grub.cfg of an EFI partition: loads the one that update-grub writes."""
     folder = "/boot/grub" if where.boot is None else "/grub"
     uuid = where.boot or where.root
     return f"search.fs_uuid {uuid} root\nset prefix=($root){folder}\nconfigfile $prefix/grub.cfg\n"
 
 
 def write_texts(order: Order, where: Places) -> None:
-    """fstab, arrays, and the boot loader's configuration below /boot."""
+    """Writes fstab, arrays, and the boot loader's configuration in /boot."""
     tree.put(TARGET, "/etc/fstab", fstab(where))
     if order.mirror:
         tree.put(TARGET, "/etc/mdadm/mdadm.conf", arrays(run(["mdadm", "--detail", "--scan"])))
@@ -106,13 +106,13 @@ def write_texts(order: Order, where: Places) -> None:
         settings = grub_settings(Path(TARGET))
         kernels = default_first(installed_kernels(Path(TARGET)), settings.get("GRUB_DEFAULT", ""))
     except LabError as error:
-        raise AgentError(f"the image does not boot: {error.message}") from None
+        raise AgentError(f"the image is not bootable: {error.message}") from None
     line = arguments(arguments_of(settings), order.kernel_arguments)
     tree.put(TARGET, "/boot/grub/grub.cfg", grub_config(where, kernels, line))
 
 
 def write_loaders(order: Order, where: Places) -> None:
-    """The signed boot loader on each disk's EFI partition, and the firmware's entries for them."""
+    """Install the signed boot loader on each disk's EFI partition, and add boot entries to the firmware."""
     for path in (_SHIM, _GRUB):
         if not os.path.isfile(TARGET + path):
             raise AgentError(f"the image lacks {path}: build it with shim-signed and grub-efi-amd64-signed")
@@ -132,7 +132,7 @@ def write_loaders(order: Order, where: Places) -> None:
 
 
 def old_entries(text: str) -> list[str]:
-    """Numbers of the entries that an earlier installation made, out of what efibootmgr prints."""
+    """Numbers of boot entries from earlier installations, in the output of efibootmgr."""
     found = []
     for line in text.splitlines():
         number, _, rest = line.partition(" ")
@@ -143,7 +143,7 @@ def old_entries(text: str) -> list[str]:
 
 
 def _entries(order: Order) -> None:
-    # Best effort: firmware whose entries cannot be written finds EFI/BOOT on the disk.
+    # Best effort: without a boot entry, the firmware falls back to EFI/BOOT on the disk.
     try:
         for number in old_entries(run(["efibootmgr"])):
             run(["efibootmgr", "--quiet", "--delete-bootnum", "--bootnum", number])
@@ -152,4 +152,4 @@ def _entries(order: Order) -> None:
             where = ["--disk", disk.path, "--part", "1", "--loader", r"\EFI\debian\shimx64.efi"]
             run(["efibootmgr", "--quiet", "--create", "--label", label, *where])
     except AgentError as error:
-        log(f"no boot entry in the firmware: {error}")
+        log(f"cannot add a boot entry to the firmware: {error}")

@@ -1,4 +1,4 @@
-"""The head, over TLS that only the site's own CA vouches for: calls that are repeated, and the image, resumed."""
+"""Talks to the head over TLS, trusting only the install CA: calls are retried, and the image download is resumed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from rackwright.install.agent.programs import AgentError, log
 
 PATIENCE = 30 * 60.0
-"""How long a head that does not answer is waited for."""
+"""How long to wait for a head that does not answer."""
 TIMEOUT = 30.0
 _PAUSE = 5.0
 _BLOCK = 1 << 19
@@ -24,16 +24,16 @@ _TRANSIENT = (OSError, http.client.HTTPException)
 _CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
 
 
-class Refused(AgentError):  # noqa: N818 - reads as the sentence it is
-    """The head refused: asking again would not help."""
+class Refused(AgentError):  # noqa: N818 - reads as a sentence
+    """The head refused the call; retrying would not help."""
 
 
 class _Busy(OSError):  # noqa: N818
-    """The head cannot serve now."""
+    """The head is temporarily unable to answer."""
 
 
 class Head:
-    """Calls to the head. Its address comes from the boot medium: no DHCP or DNS answer can lead elsewhere."""
+    """Calls to the head. Its address comes from the boot medium: DHCP and DNS answers cannot redirect the agent."""
 
     def __init__(
         self,
@@ -52,9 +52,9 @@ class Head:
         self._context.minimum_version = ssl.TLSVersion.TLSv1_2
 
     def hello(self, facts: dict[str, Any]) -> int:
-        """Spend the token on a session, and return the head's clock.
+        """Exchange the token for a session, and return the head's clock.
 
-        The session is made here, so that a call whose answer is lost can be repeated.
+        The agent generates the session, so that a call whose answer is lost can be repeated.
         """
         session = os.urandom(24).hex()
         answer = self.post("/v1/hello", {**facts, "session": session})
@@ -77,7 +77,7 @@ class Head:
                 self._sleep(_PAUSE)
 
     def image(self, size: int) -> Iterator[bytes]:
-        """The bytes of the image, in blocks; a connection that breaks is resumed at the next byte."""
+        """Yield the image in blocks; a broken connection resumes at the next byte."""
         position, moved = 0, time.monotonic()
         while position < size:
             try:
@@ -89,8 +89,8 @@ class Head:
                 reason = str(error)
             if position < size:
                 if time.monotonic() > moved + self._patience:
-                    raise AgentError(f"the image stopped at byte {position} of {size}: {reason}")
-                log(f"the image broke off at byte {position} of {size}, resuming: {reason}")
+                    raise AgentError(f"the image download stopped at byte {position} of {size}: {reason}")
+                log(f"the image download stopped at byte {position} of {size}, resuming: {reason}")
                 self._sleep(_PAUSE)
 
     def _post_once(self, path: str, data: bytes) -> dict[str, Any]:
@@ -136,10 +136,10 @@ class Head:
     def _require(response: http.client.HTTPResponse, wanted: tuple[int, ...], path: str) -> None:
         if response.status in wanted:
             return
-        said = response.read(2000).decode(errors="replace").strip()
+        output = response.read(2000).decode(errors="replace").strip()
         if response.status >= 500 or response.status == 429:
-            raise _Busy(f"{path}: {response.status} {said}")
-        raise Refused(f"{path}: the head answered {response.status} {said}")
+            raise _Busy(f"{path}: {response.status} {output}")
+        raise Refused(f"{path}: the head answered {response.status} {output}")
 
 
 def _require_range(text: str, position: int, size: int) -> None:
@@ -147,4 +147,4 @@ def _require_range(text: str, position: int, size: int) -> None:
     if match is None or int(match[1]) != position:
         raise Refused(f"the head sent {text!r} instead of the image from byte {position} on")
     if int(match[3]) != size:
-        raise Refused(f"the head's image has {match[3]} bytes, and {size} were announced")
+        raise Refused(f"the head's image has {match[3]} bytes, but {size} were announced")

@@ -1,4 +1,4 @@
-"""Writes to disks: after a second look at each, and only to those that are exactly as they were approved."""
+"""Writes to disks: checks each again first, and writes only to disks that are exactly as approved."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TARGET = "/target"
 
 
 def require_as_approved(disks: Sequence[Disk]) -> None:
-    """AgentError unless every disk is free, and has the serial number and the signatures that were approved."""
+    """AgentError unless every disk is free and still has the approved serial number and signatures."""
     there = {one["path"]: one for one in inventory.disks()}
     for disk in disks:
         if (problem := difference(disk, there.get(disk.path))) is not None:
@@ -28,7 +28,7 @@ def difference(disk: Disk, found: dict[str, object] | None) -> str | None:
     if found is None:
         return f"{disk.path} is gone"
     if found["serial"] != disk.serial:
-        return f"{disk.path} has the serial number {found['serial']}, and {disk.serial} was approved"
+        return f"{disk.path} has the serial number {found['serial']}, but {disk.serial} was approved"
     if "error" in found:
         return str(found["error"])
     if found["read_only"]:
@@ -44,7 +44,7 @@ def difference(disk: Disk, found: dict[str, object] | None) -> str | None:
 
 
 def make(order: Order) -> None:
-    """Partition the disks and make their file systems; all names say that they are unfinished."""
+    """Partition the disks and make the file systems; all labels mark them as unfinished."""
     require_as_approved(order.disks)
     for disk in order.disks:
         carry_out(layout.wipe(disk.path, signatures.partitions_of(disk.path)))
@@ -68,7 +68,7 @@ def mount(order: Order) -> None:
 
 
 def finish(order: Order) -> None:
-    """Write everything out, release the disks, and name their partitions as what they are now."""
+    """Sync everything, release the disks, and give the partitions their final names."""
     os.sync()
     run(["umount", "--recursive", TARGET])
     carry_out(layout.release(order))
@@ -77,7 +77,7 @@ def finish(order: Order) -> None:
 
 
 def carry_out(commands: Sequence[Command], secret: str | None = None) -> None:
-    """Run commands in their order; the first that fails ends them."""
+    """Run commands in order; stop at the first failure."""
     for command in commands:
         stdin = secret if command.secret else None
         try:
@@ -85,5 +85,5 @@ def carry_out(commands: Sequence[Command], secret: str | None = None) -> None:
         except AgentError as error:
             if command.otherwise is None:
                 raise
-            log(f"{error}; trying it otherwise")
+            log(f"{error}; trying the alternative")
             run(command.otherwise, seconds=command.seconds, stdin=stdin)

@@ -1,6 +1,6 @@
-"""An encrypted root that unlocks itself: bound to the machine's TPM or to a Tang server, by clevis of the image.
+"""Encrypts the root so that it unlocks itself: bound to the machine's TPM or to a Tang server, with clevis.
 
-Debian's initramfs-tools cannot use what systemd-cryptenroll enrols; clevis-initramfs unlocks by TPM 2 and by Tang
+Debian's initramfs-tools cannot use systemd-cryptenroll's enrolment; clevis-initramfs unlocks with TPM 2 and Tang
 (clevis-luks-unlockers(7), read 2026-11-27).
 """
 
@@ -17,7 +17,7 @@ from rackwright.install.agent.inside import run_inside
 from rackwright.install.agent.order import Encryption, Order
 
 _KEY = "/run/rackwright-recovery"
-"""Inside the node's root, on a tmpfs, for as long as the key is bound."""
+"""Key file on a tmpfs inside the node's root, only while the key is bound."""
 _SECONDS = 900.0
 
 NEEDED = (
@@ -29,7 +29,7 @@ _PIN_NEEDED = {"tpm2": ("clevis-encrypt-tpm2", "clevis-tpm2"), "tang": ("clevis-
 
 
 def needed(encryption: Encryption) -> list[tuple[str, str]]:
-    """Programs of the image and the packages that they are in."""
+    """Required programs of the image and their packages."""
     return [*NEEDED, _PIN_NEEDED[encryption.kind]]
 
 
@@ -39,9 +39,9 @@ def crypttab(uuid: str) -> str:
 
 
 def pin(encryption: Encryption) -> tuple[str, str]:
-    """clevis's pin and its settings; nothing in them is secret."""
+    """clevis pin and configuration; contains no secret."""
     if encryption.kind == "tpm2":
-        # PCR 7: what Secure Boot trusts. It stays when kernels and boot loaders are updated.
+        # PCR 7 measures the Secure Boot policy. It does not change when kernels and boot loaders are updated.
         return "tpm2", json.dumps({"pcr_bank": "sha256", "pcr_ids": "7"})
     settings = {"url": encryption.tang}
     if encryption.thumbprint:
@@ -50,7 +50,7 @@ def pin(encryption: Encryption) -> tuple[str, str]:
 
 
 def network_argument(network: Network, interface: str) -> str:
-    """What lets the initramfs reach a Tang server; initramfs-tools(7), `ip=` and `vlan=`."""
+    """Kernel arguments that let the initramfs reach a Tang server; initramfs-tools(7), `ip=` and `vlan=`."""
     device = interface if network.vlan is None else f"vlan{network.vlan}"
     vlan = "" if network.vlan is None else f" vlan={device}:{interface}"
     if network.address is None:
@@ -60,12 +60,12 @@ def network_argument(network: Network, interface: str) -> str:
 
 
 def bind(order: Order) -> None:
-    """Let the machine unlock its root, and make the initramfs that does so."""
+    """Bind the root's key, and build the initramfs that unlocks it."""
     assert order.encryption is not None
     device = layout.crypt_device(order)
     tree.put(TARGET, "/etc/crypttab", crypttab(boot.uuid_of(device)))
     name, settings = pin(order.encryption)
-    trusted = ["-y"] if name == "tang" else []  # a Tang server's keys, without a question
+    trusted = ["-y"] if name == "tang" else []  # accept the Tang server's keys without a prompt
     descriptor = os.open(TARGET + _KEY, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(descriptor, "w") as file:

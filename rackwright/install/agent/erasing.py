@@ -1,4 +1,4 @@
-"""Erases the disks that the head named: after a second look at all of them, side by side, and each read again after it."""
+"""Erases the disks that the head names: checks all of them again, erases them in parallel, and verifies each."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from rackwright.install.agent.programs import AgentError, log
 _PROGRESS_SECONDS = 5.0
 _AT_ONCE = 128
 _SAID = 1000
-"""Characters of what a program said; the head takes twice as many."""
+"""Most characters of a program's output to report; the head accepts twice as many."""
 Step = Callable[[str, int], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A disk to erase, exactly as it was when the operator agreed."""
+    """A disk to erase, exactly as the operator approved it."""
 
     disk: Disk
     wwn: str | None
@@ -39,12 +39,12 @@ class Order:
     run: str
     targets: tuple[Target, ...]
     left: frozenset[str]
-    """Paths of disks that are known and stay as they are: the operator has seen why."""
+    """Paths of disks that are known but not erased; the operator has seen the reason."""
 
 
 @dataclass
 class Result:
-    """What became of one disk."""
+    """Result for one disk."""
 
     path: str
     method: str | None = None
@@ -52,14 +52,14 @@ class Result:
     verified: bool = False
     samples: int = 0
     held_data: int = 0
-    """Samples that had something in them before; what was blank before proves nothing."""
+    """Number of samples that had data before; blank ones prove nothing."""
     seconds: float = 0.0
     error: str | None = None
     tried: list[str] = field(default_factory=list)
     """Why stronger methods were not used."""
 
     def document(self) -> dict[str, Any]:
-        """As the head is sent it."""
+        """JSON form for the head."""
         return {
             **vars(self),
             "seconds": round(self.seconds, 1),
@@ -69,7 +69,7 @@ class Result:
 
 
 def parse(data: Any, run: str) -> Order:  # noqa: ANN401 - JSON data
-    """The head's `erase` object; AgentError for one that is not complete, or of another run."""
+    """The head's `erase` object; AgentError if it is incomplete or belongs to another run."""
     try:
         order = Order(
             run=str(data["run"]),
@@ -78,19 +78,19 @@ def parse(data: Any, run: str) -> Order:  # noqa: ANN401 - JSON data
         )
     except (KeyError, TypeError, ValueError) as error:
         name = error.args[0] if isinstance(error, KeyError) else type(error).__name__
-        raise AgentError(f"the head's erase object is not complete: {name}") from None
+        raise AgentError(f"the head's erase object is incomplete: {name}") from None
     if order.run != run:
-        raise AgentError(f"the head ordered run {order.run!r}, and this machine was booted for run {run}")
+        raise AgentError(f"the head ordered run {order.run!r}, but this machine was booted for run {run}")
     paths = {one.disk.path for one in order.targets}
     if not paths or len(paths) != len(order.targets) or paths & order.left:
-        raise AgentError("the head's erase object names no disk, or one twice")
+        raise AgentError("the head's erase object names no disk, or names one twice")
     return order
 
 
 def carry_out(order: Order, step: Step) -> list[dict[str, Any]]:
-    """Erase all disks; one that fails does not keep the others. AgentError, and nothing written, unless all are as agreed.
+    """Erase all disks; a failure of one does not stop the others. AgentError, and nothing written, unless all are as approved.
 
-    + step: called with a phase and the percentage that is done, every five seconds
+    + step: called with a phase and the percentage done, every five seconds
     """
     require_as_agreed(order, inventory.disks())
     targets = order.targets
@@ -107,24 +107,24 @@ def carry_out(order: Order, step: Step) -> list[dict[str, Any]]:
 
 
 def require_as_agreed(order: Order, found: Sequence[dict[str, Any]]) -> None:
-    """AgentError unless these are the disks that the operator agreed to, no more and no fewer, each free and unchanged.
+    """AgentError unless these are exactly the disks that the operator approved, each free and unchanged.
 
     + found: as in the inventory
     """
     there = {one["path"]: one for one in found}
     known = {one.disk.path for one in order.targets} | order.left
     if new := sorted(set(there) - known):
-        raise AgentError(f"{', '.join(new)} appeared since the disks were agreed to; nothing was written")
+        raise AgentError(f"{', '.join(new)} appeared after the disks were approved; nothing was written")
     for one in order.targets:
         now = there.get(one.disk.path)
         same = now is None or (now["size_bytes"], now["wwn"], now["model"]) == (one.size, one.wwn, one.model)
         if not same:
-            raise AgentError(f"{one.disk.path} is another disk than was agreed to; nothing was written")
+            raise AgentError(f"{one.disk.path} is not the approved disk; nothing was written")
     disks.require_as_approved([one.disk for one in order.targets])
 
 
 def erase(target: Target, progress: erase_methods.Progress) -> Result:
-    """Erase and verify one disk; what went wrong is in the result."""
+    """Erase and verify one disk; errors go into the result."""
     path, begun = target.disk.path, time.monotonic()
     result = Result(path)
     try:
@@ -147,9 +147,9 @@ def erase(target: Target, progress: erase_methods.Progress) -> Result:
 
 
 def _require_unchanged(disk: Disk) -> None:
-    """A last look at one disk: the first looks at all of them may take minutes."""
+    """Check one disk again: the first check of all disks may have taken minutes."""
     if (change := signatures.difference(disk.signatures, signatures.read(disk.path))) is not None:
-        raise AgentError(f"{disk.path} changed since it was agreed to: it {change}; it was not written")
+        raise AgentError(f"{disk.path} changed after it was approved: it {change}; it was not written")
     if (use := signatures.busy(disk.path)) is not None:
         raise AgentError(f"{use}; it was not written")
 
@@ -169,7 +169,7 @@ def _erase(target: Target, result: Result, begun: float, progress: erase_methods
             result.erased = True
             return method
     result.method = None
-    raise AgentError(f"{path} could not be erased: {result.tried[-1]}")
+    raise AgentError(f"cannot erase {path}: {result.tried[-1]}")
 
 
 def _verify(
@@ -183,7 +183,7 @@ def _verify(
         at = samples.remains(old, new, blank=method.blank, noise=method.noise)
         if at is not None:
             raise AgentError(
-                f"{path} was erased by {method.name}, and still holds something at byte {place.start + at}"
+                f"{path} was erased by {method.name}, but still has data at byte {place.start + at}"
             )
 
 
@@ -197,13 +197,13 @@ def _target(data: dict[str, Any]) -> Target:
 
 
 class _Progress:
-    """How much of all disks together is done."""
+    """Progress of all disks together."""
 
     def __init__(self, sizes: Sequence[int]) -> None:
         self._sizes, self._done, self._lock = sizes, [0] * len(sizes), threading.Lock()
 
     def of(self, number: int) -> erase_methods.Progress:
-        """What one disk reports to."""
+        """Progress callback for one disk."""
 
         def tell(done: int) -> None:
             with self._lock:
@@ -213,6 +213,6 @@ class _Progress:
 
     @property
     def percent(self) -> int:
-        """Rounded down, so that 100 means all."""
+        """Rounded down, so that 100 means finished."""
         with self._lock:
             return 100 * sum(self._done) // max(1, sum(self._sizes))

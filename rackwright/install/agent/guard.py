@@ -1,4 +1,4 @@
-"""What has to hold before the agent does anything: it runs from memory, on the machine that it was made for."""
+"""Preconditions of the agent: it runs from memory, on the machine that it was made for."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class Network:
 
     mac: str
     address: str | None
-    """With its prefix length; None: by DHCP."""
+    """Address with prefix length; None: DHCP."""
     gateway: str | None
     vlan: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """What the head put on this machine's boot medium."""
+    """Configuration that the head put on this machine's boot medium."""
 
     server: str
     token: str = field(repr=False)
@@ -42,9 +42,9 @@ class Config:
 
 
 def take(path: str = CONFIG, mounts: str = "/proc/self/mounts") -> Config:
-    """The configuration, whose file is removed: the token is in this process alone from then on.
+    """The configuration; its file is removed, so from then on only this process has the token.
 
-    AgentError on a machine that did not boot from the head's medium; its files are left as they are.
+    AgentError on a machine that did not boot from the head's medium; its files are not touched.
     """
     with open(mounts, encoding="utf-8") as file:
         require_memory(file.read())
@@ -58,15 +58,17 @@ def take(path: str = CONFIG, mounts: str = "/proc/self/mounts") -> Config:
 
 
 def require_memory(mounts: str) -> None:
-    """AgentError unless / is in memory; `mounts` as in /proc/self/mounts, where the last entry counts."""
+    """AgentError unless / is in memory; `mounts` as in /proc/self/mounts, where the last entry wins."""
     kinds = [words[2] for line in mounts.splitlines() if len(words := line.split()) > 2 and words[1] == "/"]
-    # the kernel lists no entry for an initramfs that nothing was mounted over
+    # the kernel lists no entry for an initramfs with nothing mounted over it
     if kinds and kinds[-1] not in _IN_MEMORY:
-        raise AgentError(f"/ is on {kinds[-1]}, not in memory: this is an installed system, nothing was done")
+        raise AgentError(
+            f"/ is on {kinds[-1]}, not in memory: this is an installed system, nothing was changed"
+        )
 
 
 def parse(text: str) -> Config:
-    """The configuration out of config.json; AgentError for one that is not complete."""
+    """Parses config.json; AgentError if it is incomplete."""
     try:
         data = json.loads(text)
         if data["version"] != 1:
@@ -81,9 +83,9 @@ def parse(text: str) -> Config:
             network=_network(data["network"]),
         )
     except (ValueError, KeyError, TypeError) as error:
-        # no message may quote the text, which holds the token
+        # no message may quote the text, which contains the token
         name = error.args[0] if isinstance(error, KeyError) else type(error).__name__
-        raise AgentError(f"{CONFIG} is not complete: {name}") from None
+        raise AgentError(f"{CONFIG} is incomplete: {name}") from None
     if config.mode not in _MODES:
         raise AgentError(f"{CONFIG}: mode is {config.mode!r}, not one of: {', '.join(_MODES)}")
     if not config.server.startswith("https://"):
@@ -97,11 +99,11 @@ def require_machine(config: Config, serial: str | None, command_line: str) -> No
     """AgentError on a machine with another serial number, or booted for another run."""
     if config.serial is not None and serial != config.serial:
         raise AgentError(
-            f"this machine's serial number is {serial!r}, and {config.node} is declared as {config.serial!r}"
+            f"this machine's serial number is {serial!r}, but {config.node} is declared with {config.serial!r}"
         )
     runs = [word.partition("=")[2] for word in command_line.split() if word.startswith("rackwright.run=")]
     if runs and runs[-1] != config.run:
-        raise AgentError(f"this machine was booted for run {runs[-1]}, and {CONFIG} is of run {config.run}")
+        raise AgentError(f"this machine was booted for run {runs[-1]}, but {CONFIG} is for run {config.run}")
 
 
 def _text(data: dict[str, Any], name: str) -> str:

@@ -1,4 +1,4 @@
-"""The node's own programs, run in its root while it is mounted below the target."""
+"""Runs the node's programs in its root while it is mounted below the target."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _IN_MEMORY = {"run": "755", "tmp": "1777"}
 
 @contextmanager
 def entered() -> Iterator[None]:
-    """The target with devices, processes, and /run and /tmp in memory, for as long as the block runs."""
+    """Mounts devices, processes, and in-memory /run and /tmp in the target while the block runs."""
     mounted: list[str] = []
     try:
         for name in _BOUND:
             run(["mount", "--bind", f"/{name}", f"{TARGET}/{name}"])
             mounted.append(name)
-        # what programs put there for a moment, keys among it, never reaches the disk
+        # temporary files of these programs, including keys, never reach the disk
         for name, mode in _IN_MEMORY.items():
             run(["mount", "-t", "tmpfs", "-o", f"mode={mode}", name, f"{TARGET}/{name}"])
             mounted.append(name)
@@ -31,5 +31,5 @@ def entered() -> Iterator[None]:
 
 
 def run_inside(argv: Sequence[str], seconds: float = SECONDS) -> str:
-    """Run a program of the node's in its root, while that is entered."""
+    """Run a program of the node in its root (see `entered`)."""
     return run(["chroot", TARGET, *argv], seconds=seconds)

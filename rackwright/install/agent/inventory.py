@@ -1,4 +1,4 @@
-"""The machine as its kernel sees it: what the head compares with the declaration."""
+"""Reads the machine's hardware from the kernel; the head compares it with the declaration."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _COLUMNS = "PATH,SIZE,SERIAL,MODEL,WWN,ROTA,RO,RM"
 
 
 def document() -> dict[str, Any]:
-    """The inventory, read anew."""
+    """The current inventory."""
     pci = pci_devices()
     processors = read_text("/proc/cpuinfo") or ""
     memory = re.search(r"^MemTotal:\s+(\d+)", read_text("/proc/meminfo") or "", re.MULTILINE)
@@ -57,22 +57,22 @@ def document() -> dict[str, Any]:
 
 
 def serial_number() -> str | None:
-    """The chassis' serial number as the firmware has it."""
+    """The chassis serial number from the firmware."""
     return read_text(f"{_DMI}/product_serial")
 
 
 def secure_boot(path: str = _SECURE_BOOT) -> bool | None:
-    """Whether the firmware verifies what it starts; None where that is unknown."""
+    """Whether Secure Boot is on; None if unknown."""
     try:
         with open(path, "rb") as file:
             data = file.read()
     except OSError:
         return None
-    return data[4] == 1 if len(data) > 4 else None  # four bytes of attributes come first
+    return data[4] == 1 if len(data) > 4 else None  # four attribute bytes come first
 
 
 def nic(name: str, folder: str = INTERFACES) -> dict[str, Any]:
-    """One interface; the state of its link is unknown while it is switched off."""
+    """One interface; its link state is unknown while it is down."""
     place = f"{folder}/{name}"
     carrier, speed = read_text(f"{place}/carrier"), read_text(f"{place}/speed")
     return {
@@ -86,13 +86,13 @@ def nic(name: str, folder: str = INTERFACES) -> dict[str, Any]:
 
 
 def disks() -> list[dict[str, Any]]:
-    """All disks; one that cannot be read has an `error` and no signatures."""
+    """All disks; an unreadable one has an `error` and no signatures."""
     by_path = paths_of("/dev/disk/by-path")
     text = run(["lsblk", "--json", "--bytes", "--nodeps", "--output", _COLUMNS])
     found = []
     for listed in json.loads(text)["blockdevices"]:
         name = os.path.basename(listed["path"])
-        # drives without a medium, such as those that a BMC offers, are no disks
+        # drives without a medium, such as a BMC's virtual drives, are not disks
         if _NOT_DISKS.fullmatch(name) or (listed["rm"] and not listed["size"]):
             continue
         found.append(disk(listed, by_path.get(name, []), os.path.realpath(f"/sys/block/{name}/device")))
@@ -100,7 +100,7 @@ def disks() -> list[dict[str, Any]]:
 
 
 def disk(listed: dict[str, Any], by_path: list[str], device: str) -> dict[str, Any]:
-    """One disk, out of lsblk's row for it."""
+    """One disk, from its lsblk row."""
     path = listed["path"]
     found: dict[str, Any] = {
         "path": path,
@@ -121,7 +121,7 @@ def disk(listed: dict[str, Any], by_path: list[str], device: str) -> dict[str, A
 
 
 def paths_of(folder: str) -> dict[str, list[str]]:
-    """Device name -> its names by path; those of partitions name other devices."""
+    """Device name -> by-path names of the whole disk, without those of partitions."""
     found: dict[str, list[str]] = {}
     for link in sorted(glob.glob(f"{folder}/*")):
         if (name := link_name(link)) is not None:
@@ -143,7 +143,7 @@ def pci_devices(folder: str = _PCI) -> list[dict[str, str]]:
 
 
 def last_pci_address(path: str) -> str | None:
-    """Address of the PCI function nearest to a device, out of its path in /sys."""
+    """Address of the PCI function nearest to a device, from its path in /sys."""
     found = _PCI_ADDRESS.findall(path)
     return found[-1] if found else None
 

@@ -1,4 +1,4 @@
-"""Which partitions, arrays and volumes an installation makes, as a list of commands that can be read aloud."""
+"""Partitions, arrays and volumes of an installation, as a readable list of commands."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FORMAT_SECONDS, _ARRAY_SECONDS = 600.0, 1800.0
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One command; `otherwise` is run where it fails, and `secret` is what it reads from its stdin."""
+    """One command; `otherwise` runs if it fails, and `secret` goes to its stdin."""
 
     argv: tuple[str, ...]
     seconds: float = 120.0
@@ -32,12 +32,12 @@ class Command:
 
 
 def has_boot(order: Order) -> bool:
-    """Whether /boot is a file system beside the root, where the boot loader may not be able to read the root."""
+    """Whether /boot is a separate file system, because the boot loader may be unable to read the root."""
     return order.lvm or order.encryption is not None
 
 
 def names(order: Order) -> list[str]:
-    """Names of the partitions once the installation has ended, without the number of the disk."""
+    """Partition names of a finished installation, without the disk number."""
     return ["esp", "boot", "root"] if has_boot(order) else ["esp", "root"]
 
 
@@ -60,31 +60,31 @@ def esps(order: Order) -> list[str]:
 
 
 def boot_device(order: Order) -> str | None:
-    """Device of the file system of /boot; None: it is part of the root."""
+    """Device of the /boot file system; None: part of the root."""
     if not has_boot(order):
         return None
     return _BOOT_ARRAY if order.mirror else partition(order.disks[0].path, 2)
 
 
 def crypt_device(order: Order) -> str:
-    """Device that holds the root, or its volume group, or what is encrypted."""
+    """Device that holds the root, its volume group, or its encryption."""
     return _ROOT_ARRAY if order.mirror else _parts(order, len(names(order)))[0]
 
 
 def root_device(order: Order) -> str:
-    """Device of the root's file system."""
+    """Device of the root file system."""
     if order.lvm:
         return f"/dev/mapper/{group(order)}-root"
     return f"/dev/mapper/{CRYPT}" if order.encryption else crypt_device(order)
 
 
 def group(order: Order) -> str:
-    """Name of the volume group: of this run, so that one on another disk of the machine has another name."""
+    """Name of the volume group: unique to this run, so that it differs from one on another disk."""
     return f"system_{order.run}"
 
 
 def wipe(disk: str, partitions: list[str]) -> list[Command]:
-    """Remove what was approved: the partitions first, so that a disk that is cut off still shows its table."""
+    """Remove the approved contents: partitions first, so that the table survives an interruption."""
     return [Command(("wipefs", "--all", "--force", device)) for device in [*partitions, disk]]
 
 
@@ -97,7 +97,7 @@ def volumes(order: Order) -> list[Command]:
             found.append(_array(_BOOT_ARRAY, "boot", _parts(order, 2)))
     inner = crypt_device(order)
     if order.encryption:
-        # the recovery key is random, so nothing is gained by a slow derivation, which needs a gigabyte of memory
+        # the recovery key is random, so a slow derivation (a gigabyte of memory) would gain nothing
         keyed = ("--batch-mode", "--key-file=-")
         derived = ("--pbkdf", "pbkdf2")
         found.append(
@@ -108,7 +108,7 @@ def volumes(order: Order) -> list[Command]:
     if order.lvm:
         found.append(Command(("pvcreate", "--yes", "--zero", "y", "--devices", inner, inner)))
         found.append(Command(("vgcreate", "--yes", "--devices", inner, group(order), inner)))
-        # a fifth is left for snapshots and for volumes that a site adds
+        # keep a fifth free for snapshots and site volumes
         size = ("--extents", "80%VG", "--wipesignatures", "y", "--yes")
         found.append(Command(("lvcreate", *size, "--devices", inner, "--name", "root", group(order))))
     return found
@@ -116,7 +116,7 @@ def volumes(order: Order) -> list[Command]:
 
 def file_systems(order: Order) -> list[Command]:
     """A file system on each device."""
-    # grub of Debian 12 cannot read a file system with metadata_csum_seed, which newer mke2fs turn on
+    # GRUB of Debian 12 cannot read metadata_csum_seed, which newer mke2fs enables
     ext4 = ("mkfs.ext4", "-q", "-F", "-O", "^metadata_csum_seed")
     found = [Command((*ext4, "-L", "root", root_device(order)), _FORMAT_SECONDS)]
     if (boot := boot_device(order)) is not None:
@@ -125,7 +125,7 @@ def file_systems(order: Order) -> list[Command]:
 
 
 def release(order: Order) -> list[Command]:
-    """Give up the devices, so that the tables may be written."""
+    """Release the devices, so that the tables can be written."""
     found: list[Command] = []
     if order.lvm:
         found.append(Command(("vgchange", "--activate", "n", group(order))))
@@ -138,7 +138,7 @@ def release(order: Order) -> list[Command]:
 
 
 def rename(order: Order) -> list[Command]:
-    """The last step: the partitions are named as what they are."""
+    """The last step: give the partitions their final names."""
     return [
         Command(("sfdisk", "--part-label", disk.path, str(place + 1), f"{name}{number}"))
         for number, disk in enumerate(order.disks)
@@ -161,5 +161,5 @@ def _array(device: str, name: str, members: list[str]) -> Command:
         "--homehost=any",
     )
     argv = (*argv, f"--name={name}", "--bitmap=internal", f"--raid-devices={len(members)}")
-    # drives that can clear themselves need no first synchronisation, which takes hours
+    # drives that support discard need no initial sync, which takes hours
     return Command((*argv, "--write-zeroes", *members), _ARRAY_SECONDS, otherwise=(*argv, *members))

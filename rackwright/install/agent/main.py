@@ -1,9 +1,9 @@
-"""The agent: asks the head what this machine is to become, makes it so, and powers it off.
+"""The agent: asks the head what to do with this machine, does it, and powers the machine off.
 
     python3 -m rackwright.install.agent.main
 
-Run once by the initramfs's first program. Every way out but a root in memory ends with the power off, so that
-the head decides what boots next.
+Run once by the initramfs's init. Unless the root is in memory, it always ends with power off, so that the head
+decides what boots next.
 """
 
 from __future__ import annotations
@@ -34,32 +34,32 @@ from rackwright.install.agent.unpack import unpack
 
 _START = time.monotonic()
 _HOLD_SECONDS = 26 * 3600.0
-"""However long the head lets a machine wait, it does not stay on for longer."""
+"""Longest time that the machine stays on, even if the head lets it wait longer."""
 _WAIT_MIN, _WAIT_MAX = 1.0, 300.0
 _CLOCK_SLACK = 5
 _PROGRESS_STEP = 5
 _FAILED_PATIENCE = 300.0
 _MODE_OF = {"install": "install", "ramdisk": "install", "erase": "erase"}
-"""What the head may order, and what the machine must have been booted for."""
+"""Actions that the head may order, and the mode that the machine must have been booted in."""
 _POWER_OFF = 0x4321FEDC  # LINUX_REBOOT_CMD_POWER_OFF, reboot(2)
 
 
 class Work:
-    """The agent's work after the head took its token."""
+    """The agent's work after the head has accepted its token."""
 
     def __init__(self, config: guard.Config, head: Head, interface: str) -> None:
         self._config, self._head, self._interface = config, head, interface
         self.phase = "inventory"
 
     def step(self, phase: str, percent: int = 0) -> None:
-        """Report progress; the work goes on where that fails."""
+        """Report progress; the work continues if that fails."""
         if phase != self.phase:
             log(phase)
         self.phase = phase
         try:
             self._head.post("/v1/progress", {"phase": phase, "percent": percent}, patience=0)
         except AgentError as error:
-            log(f"progress not delivered: {error}")
+            log(f"cannot report progress: {error}")
 
     def decision(self) -> dict[str, Any]:
         """The head's decision, after as many inventories as it asks for."""
@@ -71,22 +71,24 @@ class Work:
                 return answer
             reasons = [str(reason) for reason in answer.get("reasons", [])]
             if reasons != said:
-                log(f"held: {'; '.join(reasons)}")
+                log(f"on hold: {'; '.join(reasons)}")
                 said = reasons
             if time.monotonic() > deadline:
-                raise AgentError(f"held for more than {_HOLD_SECONDS / 3600:g} hours")
+                raise AgentError(f"on hold for more than {_HOLD_SECONDS / 3600:g} hours")
             time.sleep(min(max(float(answer.get("seconds", 5)), _WAIT_MIN), _WAIT_MAX))
 
     def carry_out(self, answer: dict[str, Any]) -> bool:
-        """What the head decided; True: the machine goes on as the node, from memory."""
+        """Carry out the head's decision; True: the machine continues as the node, from memory."""
         action = answer.get("action")
         if action == "off":
-            log(f"the head ends it: {'; '.join(map(str, answer.get('reasons', []))) or 'no reason given'}")
+            log(
+                f"the head stops the run: {'; '.join(map(str, answer.get('reasons', []))) or 'no reason given'}"
+            )
             return False
         if action not in _MODE_OF:
             raise AgentError(f"the head answered {action!r}, not one of: wait, off, {', '.join(_MODE_OF)}")
         if self._config.mode != _MODE_OF[action]:
-            raise AgentError(f"the head ordered {action}, and this machine was booted to {self._config.mode}")
+            raise AgentError(f"the head ordered {action}, but this machine was booted to {self._config.mode}")
         if action == "erase":
             self._erase(answer["erase"])
             return False
@@ -117,7 +119,7 @@ class Work:
             body = {"error": reason[:2000], "phase": self.phase}
             self._head.post("/v1/failed", body, patience=_FAILED_PATIENCE)
         except AgentError as error:
-            log(f"failure not delivered: {error}")
+            log(f"cannot report the failure: {error}")
 
     def _on_disk(self, order: Order) -> dict[str, str]:
         self.step("partition")
@@ -161,11 +163,11 @@ class Work:
 
         blocks = self._head.image(order.image.size)
         unpack(blocks, order.image, disks.TARGET, exclude=exclude, progress=progress)
-        log(f"{order.image.name} unpacked, its SHA-256 is the announced one")
+        log(f"{order.image.name} unpacked, its SHA-256 matches")
 
 
 def work() -> bool:
-    """All of it; True: the machine goes on as the node, from memory."""
+    """The whole run; True: the machine continues as the node, from memory."""
     config = guard.take()
     serial = inventory.serial_number()
     guard.require_machine(config, serial, read_text("/proc/cmdline") or "")
@@ -181,7 +183,7 @@ def work() -> bool:
         "clock": int(time.time()),
     }
     _set_clock(head.hello(facts))
-    log("the head took the token")
+    log("the head accepted the token")
     own = Work(config, head, interface)
     try:
         return own.carry_out(own.decision())
@@ -193,29 +195,29 @@ def work() -> bool:
 
 
 def main() -> None:
-    """Work, then power off unless the node goes on from memory."""
+    """Work, then power off unless the node continues from memory."""
     try:
         goes_on = work()
     except AgentError as error:
-        log(f"nothing was done: {error}")
+        log(f"nothing was changed: {error}")
         goes_on = False
-    except Exception as error:  # noqa: BLE001 - a machine whose agent broke must not stay on
-        log(f"nothing was done: {type(error).__name__}: {error}")
+    except Exception as error:  # noqa: BLE001 - a machine with a broken agent must not stay on
+        log(f"nothing was changed: {type(error).__name__}: {error}")
         goes_on = False
     if not goes_on:
-        log("power off")
+        log("powering off")
         power_off()
 
 
 def power_off() -> None:
-    """At once, with everything written out."""
+    """Power off immediately, after a sync."""
     os.sync()
     ctypes.CDLL(None, use_errno=True).reboot(ctypes.c_int(_POWER_OFF))
 
 
 def _set_clock(head: int) -> None:
     if abs(head - time.time()) > _CLOCK_SLACK:
-        log(f"the clock is set from {time.time():.0f} to the head's {head}")
+        log(f"clock set from {time.time():.0f} to the head's {head}")
         time.clock_settime(time.CLOCK_REALTIME, head)
 
 

@@ -1,4 +1,4 @@
-"""The one interface that reaches the head, found by its MAC address."""
+"""Configures the one interface that reaches the head, found by its MAC address."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ATTEMPTS, _ATTEMPT_SECONDS = 20, 3
 
 LEASE = """\
 #!/bin/sh
-# Run by udhcpc: takes the address and the route, and nothing else that a DHCP server sends.
+# Run by udhcpc: uses only the address and the route of a DHCP lease.
 case "$1" in bound | renew) ;; *) exit 0 ;; esac
 ip addr replace "$ip/${mask:-24}" dev "$interface"
 [ -z "$router" ] || ip route replace default via "${router%% *}" dev "$interface"
@@ -26,7 +26,7 @@ ip addr replace "$ip/${mask:-24}" dev "$interface"
 
 
 def physical(folder: str = INTERFACES) -> list[str]:
-    """Names of the interfaces that have a device."""
+    """Names of interfaces with a device."""
     names = os.listdir(folder) if os.path.isdir(folder) else []
     return sorted(name for name in names if os.path.exists(f"{folder}/{name}/device"))
 
@@ -38,7 +38,7 @@ def find(mac: str, folder: str = INTERFACES) -> str | None:
 
 
 def wait_for(mac: str) -> str:
-    """The interface with this MAC address, once its driver is there; AgentError naming those that are."""
+    """The interface with this MAC address, once its driver has loaded; AgentError lists the existing ones."""
     deadline = time.monotonic() + _FOUND_SECONDS
     while (name := find(mac)) is None:
         if time.monotonic() > deadline:
@@ -49,7 +49,7 @@ def wait_for(mac: str) -> str:
 
 
 def commands(network: Network, name: str) -> list[list[str]]:
-    """What makes the head reachable through an interface that is up."""
+    """Commands that make the head reachable through an interface that is up."""
     found: list[list[str]] = []
     device = name
     if network.vlan is not None:
@@ -59,7 +59,7 @@ def commands(network: Network, name: str) -> list[list[str]]:
         )
         found.append(["ip", "link", "set", device, "up"])
     if network.address is None:
-        # without -q it stays and renews its lease: a held machine waits for hours
+        # without -q it stays and renews its lease: a machine on hold waits for hours
         bounds = ["-n", "-t", str(_ATTEMPTS), "-T", str(_ATTEMPT_SECONDS)]
         found.append(
             ["busybox", "udhcpc", *bounds, "-i", device, "-s", LEASE_SCRIPT, "-p", LEASE_PROCESS, "-S"]
@@ -72,14 +72,14 @@ def commands(network: Network, name: str) -> list[list[str]]:
 
 
 def bring_up(network: Network, sleep: Callable[[float], None] = time.sleep) -> str:
-    """Configure the declared interface and return its name; the others are only switched on, to see their links."""
+    """Configure the declared interface and return its name; bring the others up only to see their link state."""
     name = wait_for(network.mac)
     for one in physical():
         run(["ip", "link", "set", one, "up"], check=False)
     deadline = time.monotonic() + _CARRIER_SECONDS
     while read_text(f"{INTERFACES}/{name}/carrier") != "1":
         if time.monotonic() > deadline:
-            log(f"{name} has no link after {_CARRIER_SECONDS:g} s; trying all the same")
+            log(f"{name} has no link after {_CARRIER_SECONDS:g} s; continuing anyway")
             break
         sleep(0.2)
     for argv in commands(network, name):

@@ -1,4 +1,4 @@
-"""What the head orders: the disks that may be written, what goes onto them, and the files of the node."""
+"""The head's order: the disks that may be written, their new contents, and the node's files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DEVICE = re.compile(r"/dev/[a-z0-9]+")
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """A disk, and exactly what may be on it when it is written to."""
+    """A disk, and exactly what it may contain before it is written."""
 
     path: str
     serial: str | None
@@ -33,7 +33,7 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file of the node, beside what its image has."""
+    """A file of the node, in addition to the image."""
 
     path: str
     content: str = field(repr=False)
@@ -44,7 +44,7 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A folder of the node that is not root's, such as the administrator's home."""
+    """A folder of the node that root does not own, such as the administrator's home."""
 
     path: str
     mode: int
@@ -54,7 +54,7 @@ class Folder:
 
 @dataclass(frozen=True, slots=True)
 class Encryption:
-    """How the root is unlocked at boot, and the key that an operator unlocks it with where that fails."""
+    """How the root is unlocked at boot, and the recovery key for an operator."""
 
     kind: str
     recovery_key: str = field(repr=False)
@@ -74,18 +74,18 @@ class Order:
     encryption: Encryption | None
     image: Image
     folders: tuple[Folder, ...]
-    """Those that have to be there before the files, the outer ones first."""
+    """Folders that must exist before the files, outer ones first."""
     files: tuple[File, ...]
     kernel_arguments: str
 
     @property
     def unfinished(self) -> str:
-        """Name of every partition until the last step."""
+        """Partition name prefix until the last step."""
         return f"rw-unfinished-{self.run}"
 
 
 def parse(data: dict[str, Any], run: str, *, ramdisk: bool = False) -> Order:
-    """The head's `install` object; AgentError for one that is not complete, or of another run."""
+    """The head's `install` object; AgentError if it is incomplete or belongs to another run."""
     try:
         order = Order(
             node=str(data["node"]),
@@ -101,20 +101,20 @@ def parse(data: dict[str, Any], run: str, *, ramdisk: bool = False) -> Order:
         )
     except (KeyError, TypeError, ValueError) as error:
         name = error.args[0] if isinstance(error, KeyError) else type(error).__name__
-        raise AgentError(f"the head's install object is not complete: {name}") from None
+        raise AgentError(f"the head's install object is incomplete: {name}") from None
     if order.run != run or not _RUN.fullmatch(order.run):
-        raise AgentError(f"the head ordered run {order.run!r}, and this machine was booted for run {run}")
+        raise AgentError(f"the head ordered run {order.run!r}, but this machine was booted for run {run}")
     wanted = 2 if order.mirror else 1
     paths = {disk.path for disk in order.disks}
     if not ramdisk and (len(order.disks) != wanted or len(paths) != wanted):
         raise AgentError(
-            f"the layout needs {wanted} disks, and the head named {', '.join(sorted(paths)) or 'none'}"
+            f"the layout needs {wanted} disks, but the head named {', '.join(sorted(paths)) or 'none'}"
         )
     return order
 
 
 def read_disk(data: dict[str, Any]) -> Disk:
-    """A disk as the head names it; KeyError for a path that is none."""
+    """A disk as the head names it; KeyError for an unknown path."""
     path = str(data["path"])
     if not _DEVICE.fullmatch(path):
         raise KeyError("disks.path")

@@ -1,4 +1,4 @@
-"""Programs run by the agent: always with a time limit, and errors that show what was said; and its console."""
+"""Runs the agent's programs with a time limit, with errors that include their output; and logs to the console."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ ENVIRONMENT = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:
 
 
 class AgentError(Exception):
-    """What ended the agent's work, as a full sentence that the head is sent."""
+    """What ended the agent's work, as a full sentence for the head."""
 
 
 def log(text: str) -> None:
-    """One line on the console; nothing secret is ever written there."""
+    """One line on the console; never contains secrets."""
     sys.stdout.write(f"[rackwright {time.monotonic() - _START:6.1f}] {text}\n")
     sys.stdout.flush()
 
@@ -28,9 +28,9 @@ def log(text: str) -> None:
 def run(
     argv: Sequence[str], *, seconds: float = SECONDS, stdin: str | None = None, check: bool = True
 ) -> str:
-    """Run a program to its end and return its output; a failure is an AgentError that shows its last lines.
+    """Run a program to completion and return its output; AgentError with its last lines if it fails.
 
-    Secrets reach a program by `stdin` alone, since arguments are shown and logged.
+    Pass secrets only by `stdin`, because arguments are visible and logged.
     """
     try:
         done = subprocess.run(
@@ -46,15 +46,15 @@ def run(
     except subprocess.TimeoutExpired:
         raise AgentError(f"{shlex.join(argv)} took more than {seconds:g} s") from None
     except OSError as error:
-        raise AgentError(f"{argv[0]} cannot be run: {error.strerror}") from None
+        raise AgentError(f"cannot run {argv[0]}: {error.strerror}") from None
     if check and done.returncode != 0:
-        said = (done.stderr.strip() or done.stdout.strip())[-_SHOWN:]
-        raise AgentError(f"{shlex.join(argv)} failed with exit code {done.returncode}: {said}")
+        reply = (done.stderr.strip() or done.stdout.strip())[-_SHOWN:]
+        raise AgentError(f"{shlex.join(argv)} failed with exit code {done.returncode}: {reply}")
     return done.stdout
 
 
 def read_text(path: str) -> str | None:
-    """Content of a small file of the kernel's, without white space around it; None where it cannot be read."""
+    """Content of a small kernel file without surrounding white space; None if it is unreadable."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             return file.read().strip()
@@ -63,7 +63,7 @@ def read_text(path: str) -> str | None:
 
 
 def link_name(path: str) -> str | None:
-    """The last part of what a link points to, e.g. a driver's name; None where there is no link."""
+    """Last component of a link's target, e.g. a driver's name; None if there is no link."""
     try:
         return os.path.basename(os.readlink(path))
     except OSError:

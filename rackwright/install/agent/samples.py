@@ -1,4 +1,4 @@
-"""Samples of a disk before and after it was erased: whether anything of what was there can still be read."""
+"""Samples a disk before and after erasure, to check that no old data is readable."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from rackwright.install.agent.programs import AgentError
 
 EDGE, PLACE, PLACES = 1 << 20, 16 << 10, 64
-"""The first and last MiB, where tables and superblocks are, and this number of places between them."""
+"""The first and last MiB, which hold tables and superblocks, and this number of samples in between."""
 _ALIGNED = 4096
-"""Direct reads begin and end at multiples of a sector; no disk has larger ones."""
+"""Direct reads start and end at multiples of a sector; no disk has larger sectors."""
 _SECTOR = 512
 _NOISE_VALUES, _NOISE_SAME = 128, 32
-"""512 random bytes have some 221 different values, and 2 at the place where the same byte was before."""
+"""512 random bytes have about 221 distinct values; about 2 are equal to the byte at the same place before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Place:
 
 
 def choose(size: int, chance: random.Random) -> list[Place]:
-    """Both ends of a disk and random places of it."""
+    """Both ends of a disk and random places in between."""
     edge = min(EDGE, size)
     last = _down(size - edge)
     found = [Place(0, edge), Place(last, size - last)]
@@ -39,12 +39,12 @@ def choose(size: int, chance: random.Random) -> list[Place]:
 
 
 def read(path: str, places: Sequence[Place]) -> list[bytes]:
-    """What is there, read from the disk itself and not from memory; AgentError where it cannot be read."""
-    # open(2): O_DIRECT passes the page cache by, which may hold what a disk only claims to have written
+    """Read samples from the disk itself, not from memory; AgentError if that fails."""
+    # open(2): O_DIRECT bypasses the page cache, which may hold data that the disk has not written
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC)
     except OSError as error:
-        raise AgentError(f"{path} cannot be read: {error.strerror}") from None
+        raise AgentError(f"cannot read {path}: {error.strerror}") from None
     try:
         with mmap.mmap(-1, max(_up(place.length) for place in places)) as buffer:
             return [_read(path, descriptor, place, buffer) for place in places]
@@ -53,15 +53,15 @@ def read(path: str, places: Sequence[Place]) -> list[bytes]:
 
 
 def held_data(before: Sequence[bytes]) -> int:
-    """How many samples held anything but one repeated byte."""
+    """Number of samples with anything but one repeated byte."""
     return sum(sample != sample[:1] * len(sample) for sample in before)
 
 
 def remains(before: bytes, after: bytes, *, blank: Collection[int], noise: bool) -> int | None:
-    """Where in a sample something is left, in bytes from its start; None where nothing is.
+    """Offset of leftover data in a sample, in bytes; None if there is none.
 
-    + blank: bytes of which an erased sector may consist
-    + noise: whether an erased sector may also be random, as after a change of the key that it is encrypted with
+    + blank: byte values that an erased sector may have
+    + noise: whether an erased sector may also be random, e.g. after its encryption key was changed
     """
     if any(after == bytes([one]) * len(after) for one in blank):
         return None
@@ -75,7 +75,7 @@ def remains(before: bytes, after: bytes, *, blank: Collection[int], noise: bool)
 
 
 def _is_other_noise(before: bytes, now: bytes) -> bool:
-    """Whether a sector looks random, and not like what was there: one byte left in zeros is neither."""
+    """Whether a sector looks random and differs from before; a single leftover byte among zeros does not."""
     same = sum(one == other for one, other in zip(before, now, strict=True))
     return len(set(now)) >= _NOISE_VALUES and same <= _NOISE_SAME
 
@@ -86,9 +86,9 @@ def _read(path: str, descriptor: int, place: Place, buffer: mmap.mmap) -> bytes:
         with memoryview(buffer) as view, view[:wanted] as part:
             found = os.preadv(descriptor, [part], place.start)
     except OSError as error:
-        raise AgentError(f"{path} cannot be read at byte {place.start}: {error.strerror}") from None
+        raise AgentError(f"cannot read {path} at byte {place.start}: {error.strerror}") from None
     if found < place.length:
-        raise AgentError(f"{path} gave {found} of {place.length} bytes at byte {place.start}")
+        raise AgentError(f"{path} returned {found} of {place.length} bytes at byte {place.start}")
     return buffer[: place.length]
 
 

@@ -1,4 +1,4 @@
-"""What is on a disk: file systems, arrays, volumes, tables, and the names of partitions. Unreadable is not empty."""
+"""What is on a disk: file systems, arrays, volumes, tables, and partition names. Unreadable is not empty."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from rackwright.install.agent.programs import AgentError, run
 _EDGE = 1 << 20
 _TABLES = {"gpt", "dos", "PMBR"}
 UNFINISHED = "rw-unfinished-"
-"""Names of partitions begin so until their installation has ended."""
+"""Prefix of partition names until their installation has finished."""
 
 
 def read(disk: str) -> list[str]:
-    """Signatures of a disk and its partitions, as `DEVICE:TYPE:LABEL`, sorted; AgentError where it cannot be read."""
+    """Signatures of a disk and its partitions, as `DEVICE:TYPE:LABEL`, sorted; AgentError if it is unreadable."""
     found: list[str] = []
     for device in [disk, *partitions_of(disk)]:
         _require_readable(device)
@@ -28,7 +28,7 @@ def read(disk: str) -> list[str]:
 
 
 def partitions_of(disk: str, folder: str = "/sys/block") -> list[str]:
-    """Devices of the partitions that the kernel has of a disk."""
+    """Partition devices that the kernel lists for a disk."""
     name = os.path.basename(disk)
     try:
         entries = os.listdir(f"{folder}/{name}")
@@ -38,13 +38,13 @@ def partitions_of(disk: str, folder: str = "/sys/block") -> list[str]:
 
 
 def of_device(device: str, text: str) -> list[str]:
-    """Signatures out of the output of `wipefs --json`, which is empty where there is none."""
+    """Signatures in the output of `wipefs --json`, which is empty if there are none."""
     listed: list[dict[str, Any]] = json.loads(text)["signatures"] if text.strip() else []
     return [f"{device}:{one['type']}:{one.get('label') or one.get('uuid') or ''}" for one in listed]
 
 
 def of_table(disk: str, text: str) -> list[str]:
-    """Names of partitions out of the output of `sfdisk --json`: from the table itself, not from udev."""
+    """Partition names in the output of `sfdisk --json`: from the table itself, not from udev."""
     try:
         listed = json.loads(text)["partitiontable"].get("partitions", [])
     except (ValueError, KeyError):
@@ -53,7 +53,7 @@ def of_table(disk: str, text: str) -> list[str]:
 
 
 def difference(approved: Sequence[str], found: Sequence[str]) -> str | None:
-    """How a disk differs from what the head approved; None where it does not."""
+    """How a disk differs from what the head approved; None if it does not."""
     new, gone = sorted(set(found) - set(approved)), sorted(set(approved) - set(found))
     parts = [f"now has {', '.join(new)}"] if new else []
     parts += [f"no longer has {', '.join(gone)}"] if gone else []
@@ -61,7 +61,7 @@ def difference(approved: Sequence[str], found: Sequence[str]) -> str | None:
 
 
 def busy(disk: str) -> str | None:
-    """The disk or partition that something uses - a mount, an array, a volume; None where all are free."""
+    """The disk or partition in use by a mount, an array or a volume; None if all are free."""
     for device in [*partitions_of(disk), disk]:
         try:
             # open(2): O_EXCL without O_CREAT fails on a block device that the system has in use
@@ -77,7 +77,7 @@ def partition(disk: str, number: int) -> str:
 
 
 def _require_readable(device: str) -> None:
-    """wipefs takes a place that cannot be read for one without a signature."""
+    """Check that a device is readable: wipefs takes an unreadable place for one without a signature."""
     try:
         descriptor = os.open(device, os.O_RDONLY | os.O_CLOEXEC)
         try:
@@ -89,4 +89,4 @@ def _require_readable(device: str) -> None:
         finally:
             os.close(descriptor)
     except OSError as error:
-        raise AgentError(f"{device} cannot be read: {error.strerror}") from None
+        raise AgentError(f"cannot read {device}: {error.strerror}") from None

@@ -1,4 +1,4 @@
-"""Files of a node below the folder where its root is mounted, with links followed inside it alone."""
+"""Writes node files below its mounted root; links are followed only inside it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LINKS_MAX = 40
 
 
 def inside(root: str, path: str) -> str:
-    """The place of a node's path below `root`, its folders' links followed as the node would follow them."""
+    """Location of a node path below `root`, with folder links followed as the node would follow them."""
     parts, place, links = [part for part in path.split("/") if part], "", 0
     while parts:
         part = parts.pop(0)
@@ -36,11 +36,11 @@ def inside(root: str, path: str) -> str:
 
 
 def write(root: str, file: File) -> None:
-    """One file, whole, in place of what the image has there."""
+    """Write one file, replacing the image's."""
     place = inside(root, file.path)
     os.makedirs(os.path.dirname(place), exist_ok=True)
     if os.path.isdir(place) and not os.path.islink(place):
-        raise AgentError(f"{file.path} is a folder in the image, and the head has a file there")
+        raise AgentError(f"{file.path} is a folder in the image, but the head sends a file")
     unfinished = f"{place}.rackwright-new"
     descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as opened:
@@ -51,7 +51,7 @@ def write(root: str, file: File) -> None:
 
 
 def make_folder(root: str, folder: Folder) -> None:
-    """A folder with its owner and mode; its parents are there or become root's."""
+    """Create a folder with owner and mode; missing parents belong to root."""
     place = inside(root, f"{folder.path}/.")
     os.makedirs(place, exist_ok=True)
     descriptor = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -63,12 +63,12 @@ def make_folder(root: str, folder: Folder) -> None:
 
 
 def put(root: str, path: str, content: str, mode: int = 0o644) -> None:
-    """A file of root's."""
+    """Write a file owned by root."""
     write(root, File(path, content, mode, 0, 0))
 
 
 def require_programs(root: str, programs: Sequence[tuple[str, str]]) -> None:
-    """AgentError naming the packages of the programs that an image has not; pairs of program and package."""
+    """AgentError naming the packages of missing programs; takes pairs of program and package."""
     missing = sorted(
         {
             package
@@ -80,6 +80,6 @@ def require_programs(root: str, programs: Sequence[tuple[str, str]]) -> None:
     )
     if missing:
         raise AgentError(
-            f"the image lacks what this layout needs: build it with the package {', '.join(missing)} "
+            f"the image lacks programs for this layout: build it with the package {', '.join(missing)} "
             "(rackwright image build --format root)"
         )

@@ -1,4 +1,4 @@
-"""The image unpacked while it arrives: nothing of it is kept but what is on the disk."""
+"""Unpacks the image while it downloads; only the unpacked files are stored."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rackwright.install.agent.order import Image
 from rackwright.install.agent.programs import ENVIRONMENT, AgentError
 
 _END_SECONDS = 900.0
-"""Of unpacking what has arrived, which waits for the disk."""
+"""Time limit for unpacking the received data, which depends on the disk."""
 _SHOWN = 600
 _TAR = (
     "tar",
@@ -36,7 +36,7 @@ def unpack(
 ) -> None:
     """Unpack the blocks into a folder; `progress` is called at each percent.
 
-    AgentError where the image is not the announced one, does not fit, or cannot be unpacked.
+    AgentError if the image is not the announced one, does not fit, or cannot be unpacked.
     """
     digest, done, shown = hashlib.sha256(), 0, -1
     with tempfile.TemporaryFile() as said, _Pipeline(target, exclude, said) as pipeline:
@@ -53,12 +53,12 @@ def unpack(
             raise AgentError(_reason(said.read().decode(errors="replace"), target, image))
     if digest.hexdigest() != image.sha256:
         raise AgentError(
-            f"the image that arrived has SHA-256 {digest.hexdigest()}, and {image.sha256} was announced"
+            f"the downloaded image has SHA-256 {digest.hexdigest()}, but {image.sha256} was announced"
         )
 
 
 class _Pipeline:
-    """zstd and tar; both have ended when the block is left."""
+    """Runs zstd and tar; both have exited when the block ends."""
 
     def __init__(self, target: str, exclude: Sequence[str], said: IO[bytes]) -> None:
         tar = [*_TAR, *(f"--exclude={pattern}" for pattern in exclude), f"--directory={target}"]
@@ -80,7 +80,7 @@ class _Pipeline:
         except OSError:
             self._zstd.kill()
             raise
-        self._zstd.stdout.close()  # so that zstd ends when tar does
+        self._zstd.stdout.close()  # so that zstd exits when tar does
 
     def __enter__(self) -> Self:
         return self
@@ -93,7 +93,7 @@ class _Pipeline:
             self._input.close()
 
     def write(self, block: bytes) -> bool:
-        """False where the programs have ended early."""
+        """Write a block; False if the programs have exited early."""
         try:
             self._input.write(block)
         except BrokenPipeError:
@@ -101,15 +101,13 @@ class _Pipeline:
         return True
 
     def end(self) -> bool:
-        """Whether both unpacked all that was written."""
+        """Whether both unpacked everything that was written."""
         with suppress(BrokenPipeError):
             self._input.close()
         try:
             codes = [process.wait(_END_SECONDS) for process in (self._tar, self._zstd)]
         except subprocess.TimeoutExpired:
-            raise AgentError(
-                f"the disk did not take the image within {_END_SECONDS:g} s of its end"
-            ) from None
+            raise AgentError(f"the disk did not finish writing the image within {_END_SECONDS:g} s") from None
         return codes == [0, 0]
 
 
@@ -117,4 +115,4 @@ def _reason(said: str, target: str, image: Image) -> str:
     lines = [line for line in said.strip().splitlines() if line]
     if any("No space left on device" in line for line in lines):
         return f"no space left: {image.name} does not fit on the file system at {target}"
-    return f"{image.name} cannot be unpacked: {' '.join(lines)[-_SHOWN:] or 'no reason given'}"
+    return f"cannot unpack {image.name}: {' '.join(lines)[-_SHOWN:] or 'no reason given'}"

@@ -1,8 +1,8 @@
-"""What an installer is booted from, in the folder that the operator declares: a mounted ISO, or Debian's netboot folder.
+"""Files that boot an installer, in the folder that the operator declares: a mounted ISO, or Debian's netboot folder.
 
-Shim and grub have to be the distribution's: under Secure Boot each shim accepts that distribution's kernels alone.
-Layouts: Debian's from debian-installer-12-netboot-amd64, looked into. EL's and Ubuntu's are those of their ISOs, which have
-not been at hand here: Oracle's guide on PXE for UEFI, Ubuntu's "How to netboot the server installer on amd64".
+Shim and GRUB must be the distribution's: under Secure Boot each shim accepts only that distribution's kernels.
+Layouts: Debian's was checked in debian-installer-12-netboot-amd64. EL's and Ubuntu's follow documentation; the ISOs were
+not available here: Oracle's guide on PXE for UEFI, Ubuntu's "How to netboot the server installer on amd64".
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _INITRDS = {
 _SHIMS = (_SHIM, "bootnetx64.efi", "debian-installer/amd64/bootnetx64.efi", "shimx64.efi")
 _GRUBS = (_GRUB, "grubx64.efi", "debian-installer/amd64/grubx64.efi")
 _NET_GRUBS = ("grubnetx64.efi.signed", "grubnetx64.efi")
-"""Ubuntu's ISO has a grub that reads CDs alone; this one is in its package grub-efi-amd64-signed."""
+"""The GRUB on Ubuntu's ISO reads only CDs; this one is in its package grub-efi-amd64-signed."""
 _SOURCES = {
     Installer.PRESEED: "debian-installer/amd64 of the release's netboot.tar.gz",
     Installer.KICKSTART: "the mounted ISO, or images/pxeboot and EFI of the distribution's tree",
@@ -38,7 +38,7 @@ _SOURCES = {
 
 @dataclass(frozen=True)
 class InstallerFiles:
-    """Files that one machine's installer is booted from."""
+    """Files that boot one machine's installer."""
 
     kernel: Path
     initrd: Path
@@ -47,10 +47,10 @@ class InstallerFiles:
 
 
 def find(node: Node) -> InstallerFiles:
-    """The files for a node; InstallError with each one that is missing."""
+    """The files for a node; InstallError names each missing one."""
     install, installer = node.install, None if node.install is None else node.install.installer
     if install is None or installer is None or install.installer_files is None:
-        raise InstallError(f"{node.name} does not declare where its installer's files are.")
+        raise InstallError(f"{node.name} does not declare `installer_files`.")
     wanted = {
         "kernel": _KERNELS[installer],
         "initrd": _INITRDS[installer],
@@ -61,7 +61,7 @@ def find(node: Node) -> InstallerFiles:
     missing = [f"{what} ({' or '.join(wanted[what])})" for what, path in found.items() if path is None]
     if missing:
         raise InstallError(
-            f"{node.name}: {install.installer_files} has no {', no '.join(missing)}.",
+            f"{node.name}: {install.installer_files} lacks: {'; '.join(missing)}.",
             hint=_SOURCES[installer],
         )
     return InstallerFiles(*(path for path in found.values() if path is not None))
@@ -78,7 +78,7 @@ def _first(folder: Path, names: tuple[str, ...]) -> Path | None:
 
 
 def _file(folder: Path, name: str) -> Path | None:
-    """A file that is not empty, by a name in which case does not count: ISO 9660 without extensions has capitals."""
+    """A non-empty file by case-insensitive name: ISO 9660 without extensions uses capitals."""
     path = folder
     for part in name.split("/"):
         try:

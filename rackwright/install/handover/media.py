@@ -1,7 +1,7 @@
-"""What a machine boots the distribution's installer from: an ISO for its BMC's virtual CD, or files for PXE.
+"""Boot media of the distribution's installer: an ISO for the BMC's virtual CD, or files for PXE.
 
-Each distribution's signed grub looks for its settings in another place, so they are put in all of them: Debian's were read
-in its binaries, EL's have not been at hand. Nothing on the medium is secret.
+Each distribution's signed GRUB looks for its configuration in another place, so it is put in all of them: Debian's are
+from its binaries, EL's could not be checked here. Nothing on the medium is secret.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SPARE = 1 << 20
 
 
 def require_programs() -> None:
-    """ImageError where a program that media are made with is missing."""
+    """ImageError if a required program is missing."""
     require_xorriso()
     if shutil.which("mcopy") is None:
         raise ImageError("mcopy is missing: apt-get install mtools")
@@ -44,7 +44,7 @@ def make_iso(files: InstallerFiles, arguments: str, target: Path) -> None:
         (folder / "grub.cfg").write_text(
             grub_config(arguments, f"search --no-floppy --file --set=root /{_KERNEL}")
         )
-        (folder / "info").write_text("rackwright\n")  # by this file grub finds its CD
+        (folder / "info").write_text("rackwright\n")  # GRUB finds its CD by this file
         _make_esp(files, folder / "grub.cfg", folder / _ESP)
         grafts = {
             ".disk/info": folder / "info",
@@ -65,7 +65,7 @@ def make_iso(files: InstallerFiles, arguments: str, target: Path) -> None:
 
 
 def put_netboot(files: InstallerFiles, arguments: str, folder: Path) -> None:
-    """Files of one machine that boots by PXE, in a folder that TFTP serves it as its root."""
+    """Files of one PXE machine, in a folder that is its TFTP root."""
     shutil.rmtree(folder, ignore_errors=True)
     sources = {SHIM: files.shim, GRUB_NET: files.grub, _KERNEL: files.kernel, _INITRD: files.initrd}
     for name, source in sources.items():
@@ -79,13 +79,13 @@ def put_netboot(files: InstallerFiles, arguments: str, folder: Path) -> None:
 
 
 def grub_config(arguments: str, find: str = "") -> str:
-    """grub.cfg of an installer. Older grubs of EL start kernels by linuxefi (Oracle Linux 7's guide), which others lack."""
+    """grub.cfg of an installer. Older EL GRUBs start kernels with linuxefi (Oracle Linux 7's guide), which others lack."""
     words = arguments.split()
     if any("'" in word or not word.isprintable() for word in words):
-        raise InstallError("A kernel argument of the installer has a quote.")
+        raise InstallError("A kernel argument of the installer contains a quote.")
     quoted = " ".join(
         f"'{word}'" for word in words
-    )  # grub would end the command at the `;` of ds=nocloud-net;s=
+    )  # GRUB would end the command at the `;` of ds=nocloud-net;s=
     return (
         f"set default=0\nset timeout=0\n{find}\n"
         "menuentry 'rackwright: installer' {\n"
@@ -96,7 +96,7 @@ def grub_config(arguments: str, find: str = "") -> str:
 
 
 def _make_esp(files: InstallerFiles, settings: Path, target: Path) -> None:
-    """The file system that firmware starts from a CD: the distribution's shim, and its grub under the name shim asks for."""
+    """The file system that firmware boots from a CD: the distribution's shim, and its GRUB under the name shim expects."""
     size = files.shim.stat().st_size + files.grub.stat().st_size + _SPARE
     sectors = max(16384, -(-size // 512))
     run(["mformat", "-C", "-i", str(target), "-T", str(sectors), "-v", LABEL, "::"], timeout=60)

@@ -1,7 +1,7 @@
-"""The distribution's installer on one machine: its medium, its answers, and the file that is given out once.
+"""The distribution's installer on one machine: its medium, its answers, and the file that is served only once.
 
 What is served follows from the node's record alone, so that a later process serves the same. The session is random and
-in memory until the installer has fetched it; the journal gets its SHA-256 in the line that lets the installer write.
+in memory until the installer downloads it; the journal gets its SHA-256 in the line that lets the installer write.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ _SERVED = (State.INSTALLER, State.INSTALLING)
 
 
 class Place(Protocol):
-    """Where the files are put that a machine boots its installer from; its medium takes them away."""
+    """Folder with the files that a machine boots its installer from; its medium removes them."""
 
     def put(self, files: InstallerFiles, arguments: str, record: Record) -> str:
         """Have the machine's next boot find them; what they are called on our server."""
 
     def put_again(self, files: InstallerFiles, arguments: str, record: Record) -> None:
-        """The same where an earlier process has put them, from which the machine may be reading."""
+        """As above, if an earlier process has prepared them and the machine may be reading them."""
 
 
 @dataclass
 class VirtualCd:
-    """The virtual CD that the machine had the agent on."""
+    """The virtual CD from which the machine booted the agent."""
 
     medium: VirtualMedia
 
@@ -64,38 +64,38 @@ class Handover:
     files: InstallerFiles
     place: Place
     resumed: Callable[[], object] = lambda: None
-    """Called once what an earlier process made is served again."""
+    """Called once the files of an earlier process are served again."""
     _session: str = field(default="", repr=False)
     _served: Answers | None = field(default=None, repr=False)
     _folder: str = ""
     _fetched: set[str] = field(default_factory=set)
 
     def make(self, record: Record) -> dict[str, Any]:
-        """Make medium and answers, which are served from now on; what the journal keeps of them."""
+        """Create medium and answers, and serve them; returns what the journal keeps of them."""
         folder = secrets.token_urlsafe(24)
         answers = self._answers(record, folder)
         media = self.place.put(self.files, self._arguments(answers), record)
         return {"media": media, "answers": folder, "image": _digest(answers)}
 
     def resume(self, record: Record) -> None:
-        """Serve what an earlier process made; InstallError where the declaration has changed since."""
+        """Serve what an earlier process created; InstallError if the declaration has changed since."""
         answers = self._answers(record, record.answers)
         if _digest(answers) != record.image:
             raise InstallError(
-                f"What is declared for {self.node.name} has changed since its installer was booted.",
-                hint=f"rackwright bmc power FILE off --limit {self.node.name}, and run again",
+                f"The declaration of {self.node.name} has changed since its installer was booted.",
+                hint=f"run rackwright bmc power FILE off --limit {self.node.name}, then repeat the command",
             )
         self.place.put_again(self.files, self._arguments(answers), record)
         self.resumed()
 
     def close(self) -> None:
-        """Serve nothing more."""
+        """Stop serving it."""
         self._served, self._session, self._folder = None, "", ""
 
     def file(self, folder: str, name: str, address: str) -> bytes | None:
-        """A file for the machine at this address; None where it has none. `once` is given out one time.
+        """A file for the machine at this address; None if it has none. `once` is served only one time.
 
-        OSError where the journal cannot be written: then nothing was given out.
+        OSError if the journal cannot be written: then nothing was served.
         """
         with self.journal.changing() as record:
             answers = self._served
@@ -112,7 +112,7 @@ class Handover:
             return answers.files[name].encode()
 
     def _give_session(self, record: Record) -> bool:
-        """Whether the session may be given out; it has been noted then, and is given to no one else."""
+        """Whether the session may be served; if so, it is recorded and never served again."""
         if record.state is not State.INSTALLER or record.token_until <= steady.now():
             return False
         disks = ", ".join(str(one["serial"]) for one in record.disks)
@@ -131,7 +131,7 @@ class Handover:
         self._fetched.add(name)
 
     def _arguments(self, answers: Answers) -> str:
-        """Of the installer's kernel: what the node's own kernel is declared to need to start, too."""
+        """Kernel arguments of the installer, including those that the node's kernel is declared to need."""
         further = () if self.node.install is None else self.node.install.kernel_arguments
         return " ".join((answers.kernel_arguments, *further))
 
@@ -147,12 +147,12 @@ class Handover:
 def declared(handover: Handover | None, node: Node) -> Handover:
     """The handover of a node that waits for one."""
     if handover is None:
-        raise InstallError(f"{node.name} waits for an installer, and none is declared any more.")
+        raise InstallError(f"{node.name} waits for an installer, but no longer declares one.")
     return handover
 
 
 def _digest(answers: Answers) -> str:
-    """Of all that is not secret."""
+    """Digest of all non-secret inputs."""
     found = hashlib.sha256(answers.kernel_arguments.encode())
     for name in sorted(answers.files):
         if name != ONCE:

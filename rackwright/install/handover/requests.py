@@ -1,4 +1,4 @@
-"""What the answers of one installation are made from, before a machine is touched and once its disks are approved."""
+"""Inputs of one installation's answers, before a machine is touched and once its disks are approved."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rackwright.model.install import BootNetwork, Install
 
 _SAMPLE_CA = "-----BEGIN CERTIFICATE-----\nc2FtcGxl\n-----END CERTIFICATE-----\n"
 SAMPLE = "sample-of-random-text"
-"""Stands for what is random, where answers are made to be judged."""
+"""Placeholder for random values in answers that are only validated."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Site:
     cluster: Cluster
     network: BootNetwork
     key: str
-    """Public key that the administrator's account takes."""
+    """Public key for the administrator's account."""
     ca: str = _SAMPLE_CA
     """PEM of the CA that signed the head's certificate."""
 
@@ -47,14 +47,14 @@ def approved(node: Node, verdict: Verdict) -> list[dict[str, Any]]:
 
 
 def still_declared(node: Node, disks: Sequence[dict[str, Any]]) -> None:
-    """InstallError where the declaration names other disks than were approved."""
+    """InstallError if the declaration names other disks than were approved."""
     rule = _of(node).disk
     others = [one for one in disks if rule.serials and one["serial"] not in rule.serials]
     others += [one for one in disks if rule.by_path and one.get("by_path") not in rule.by_path]
     if others or not disks:
         names, declared = (", ".join(one) for one in ([str(disk["serial"]) for disk in disks], _names(node)))
         raise InstallError(
-            f"The disks approved for {node.name} were {names or 'none'}, and declared is {declared}."
+            f"The disks approved for {node.name} were {names or 'none'}, but {declared} is declared."
         )
 
 
@@ -64,7 +64,7 @@ def _names(node: Node) -> list[str]:
 
 
 def sample(site: Site, node: Node) -> tuple[Request, Answers]:
-    """Answers as they would be, to be validated before any machine is touched."""
+    """Sample answers, to be validated before any machine is touched."""
     install = _of(node)
     serials = (*install.disk.serials, *(f"SAMPLE{number}" for number in range(install.disks)))
     disks = [
@@ -76,7 +76,7 @@ def sample(site: Site, node: Node) -> tuple[Request, Answers]:
 def made(
     site: Site, node: Node, run: str, disks: Sequence[dict[str, Any]], folder: str, session: str
 ) -> tuple[Request, Answers]:
-    """The answers of one installation; InstallError where an installer cannot carry it out."""
+    """The answers of one installation; InstallError if the installer cannot perform it."""
     network = site.network
     try:
         request = Request(
@@ -93,15 +93,17 @@ def made(
             media=_of(node).installer_media,
         )
         return request, answers.make(request)
-    except ValueError as error:  # e.g. what the agent found is not of a form that goes into a script
-        raise InstallError(f"{node.name}: no answers can be made: {error}.") from error
+    except ValueError as error:  # e.g. a value from the agent that must not go into a script
+        raise InstallError(f"{node.name}: cannot generate the answers: {error}.") from error
 
 
 def valid(request: Request, found: Answers) -> None:
-    """InstallError where a validator refuses the answers, or cannot judge them: unknown is not a pass."""
+    """InstallError if a validator rejects the answers or cannot check them: unknown is not a pass."""
     if unknown := require_valid(request, found):
         raise InstallError(
-            f"The answers for {request.node.name} could not be judged: " + "; ".join(map(str, unknown)) + "."
+            f"The answers for {request.node.name} could not be validated: "
+            + "; ".join(map(str, unknown))
+            + "."
         )
 
 
@@ -113,5 +115,5 @@ def _disk(found: dict[str, Any]) -> OsDisk:
 
 def _of(node: Node) -> Install:
     if node.install is None:
-        raise InstallError(f"{node.name} declares no installation.")
+        raise InstallError(f"{node.name} has no `install` section.")
     return node.install

@@ -1,4 +1,4 @@
-"""The nodes of a run that declare their distribution's installer: what cannot work, and what they are served."""
+"""Nodes of a run that declare their distribution's installer: what cannot work, and what they are served."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Handovers:
 
     @contextmanager
     def serving(self, nodes: Sequence[Node], ca: bytes) -> Iterator[None]:
-        """Serve answers while the block runs, where a node declares an installer."""
+        """Serve answers while the block runs, if a node declares an installer."""
         if not any(map(declares_installer, nodes)):
             yield
             return
@@ -81,12 +81,14 @@ class Handovers:
         """A file of the node whose random folder it is."""
         deadline = time.monotonic() + _RESUME_SECONDS
         while folder in list(self._pending.values()) and time.monotonic() < deadline:
-            time.sleep(_POLL_SECONDS)  # it asks before this process has looked at its machine: wget asks once
+            time.sleep(
+                _POLL_SECONDS
+            )  # the installer's only request may come before this process has looked at its machine
         found = (one.file(folder, name, address) for one in list(self._open.values()))
         return next((content for content in found if content is not None), None)
 
     def of(self, case: Case, medium: Medium) -> Handover | None:
-        """The handover of one node; None where it declares no installer."""
+        """The handover of one node; None if it declares no installer."""
         if not declares_installer(case.node):
             return None
         found, ready = files.find(case.node), partial(self._pending.pop, case.node.name, None)
@@ -95,13 +97,13 @@ class Handovers:
         return opened
 
     def close(self, node: Node) -> None:
-        """Serve a node no more."""
+        """Stop serving a node."""
         self._pending.pop(node.name, None)
         if (opened := self._open.pop(node.name, None)) is not None:
             opened.close()
 
     def approve(self, node: Node, journal: Journal, verdict: Verdict) -> list[dict[str, Any]]:
-        """The approved disks, as the journal keeps them; InstallError where no answers can be made for them."""
+        """The approved disks for the journal; InstallError if no answers can be generated for them."""
         disks = approved(node, verdict)
         valid(*made(self._site, node, journal.record.run, disks, SAMPLE, SAMPLE))
         return disks
@@ -117,7 +119,7 @@ def _place(medium: Medium) -> Place:
         return VirtualCd(medium)
     if isinstance(medium, NetbootMedium):
         return NetbootFolder(medium)
-    raise InstallError("Installers are booted by virtual-media or pxe.")
+    raise InstallError("An installer boots from virtual-media or pxe only.")
 
 
 def _text(error: RackwrightError) -> str:

@@ -1,7 +1,7 @@
-"""The plain HTTP server that installers fetch their answers from, while a run lasts.
+"""The plain HTTP server from which installers download their answers during a run.
 
-Installers trust it without preparation, which they do with no CA of a site's. Only GET, only exact names below a random folder,
-only to the machine that they are for; all else is 404.
+Installers trust it without preparation, which they would not do with a site's CA. Only GET, only exact names in a random
+folder, and only for the intended machine; everything else is 404.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from rackwright.install.listener import FileHandler, Listener
 _PATH = re.compile(r"/([A-Za-z0-9_-]{16,64})/([a-z.-]{1,32})")
 _POLL_SECONDS = 0.2
 Find = Callable[[str, str, str], bytes | None]
-"""Folder, name and address of who asks, to the content of the file."""
+"""Folder, name and client address to the content of the file."""
 
 
 class AnswerServer(Listener):
-    """Listens on a socket that is bound already, until it is closed."""
+    """Serves on a bound socket until it is closed."""
 
     def __init__(self, listener: socket.socket, find: Find) -> None:
         super().__init__(listener, _Handler, None)
@@ -37,7 +37,7 @@ class _Handler(FileHandler):
         found = _PATH.fullmatch(self.path)
         try:
             content = None if found is None else self.server.find(found[1], found[2], self.client_address[0])
-        except (OSError, RackwrightError):  # e.g. the journal's disk is full: nothing was given out
+        except (OSError, RackwrightError):  # e.g. the journal's disk is full: nothing was served
             self._answer(503, b"the head cannot answer now\n")
             return
         self._answer(*((404, b"not here\n") if content is None else (200, content)))

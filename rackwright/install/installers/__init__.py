@@ -1,1 +1,1 @@
-"""Answers for the distributions' own installers, where a site declares one in place of an image (docs/installers.md)."""
+"""Answers for distribution installers, if a site declares one instead of an image (docs/installers.md)."""

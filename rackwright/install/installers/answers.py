@@ -1,4 +1,4 @@
-"""Answers for the declared installer: refused where it cannot do what is declared, validated before they are served."""
+"""Answers for the declared installer: rejected if it cannot do what is declared, validated before they are served."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _MADE = {
 
 
 def make(request: Request) -> Answers:
-    """The files and kernel arguments of one installation; raises InstallError with every reason against it."""
+    """Files and kernel arguments of one installation; raises InstallError with every reason against it."""
     install, node = request.install, request.node
     refuse(request.cluster, node)
     if len(request.disks) != install.disks or len({disk.serial for disk in request.disks}) != install.disks:
         approved = ", ".join(disk.serial for disk in request.disks) or "none"
         raise InstallError(
-            f"{node.name} takes {install.disks} disk{'s' if install.disks > 1 else ''}, and approved are: {approved}."
+            f"{node.name} needs {install.disks} disk{'s' if install.disks > 1 else ''}, but approved are: {approved}."
         )
-    if install.installer is None:  # `request.install` has looked
+    if install.installer is None:  # already checked by `request.install`
         raise InstallError(f"{node.name} declares no installer.")
     return _MADE[install.installer](request)

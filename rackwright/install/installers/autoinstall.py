@@ -16,18 +16,18 @@ from rackwright.install.installers.scripts import BOOT_MIB, DISK, ESP_MIB, Finis
 from rackwright.model.install import Encryption, Volumes
 
 _TARGET = "/target"
-# Subiquity copies its logs after the late commands, and with them its own kernel command line: into memory, from here.
+# Subiquity copies its logs, including its kernel command line, after the late commands: divert them to memory here.
 _SCRUB = (
     f"rm -rf {_TARGET}/var/log/installer\nmkdir -p {_TARGET}/var/log/installer\n"
     f"mount -t tmpfs -o size=256m none {_TARGET}/var/log/installer\n"
-    # what is left for cloud-init would delete the host key, and name the user and the network a second time
+    # leftovers for cloud-init would delete the host key, and configure the user and the network a second time
     f"rm -rf {_TARGET}/etc/cloud/cloud.cfg.d/*installer* {_TARGET}/var/lib/cloud/seed\n"
     f"mkdir -p {_TARGET}/etc/cloud\n: >{_TARGET}/etc/cloud/cloud-init.disabled"
 )
 
 
 def answers(request: Request) -> Answers:
-    """The files of a NoCloud folder, and the kernel arguments that lead to it."""
+    """Files of a NoCloud folder, and the kernel arguments that point to it."""
     end = Finish(
         target=_TARGET,
         scrub=_SCRUB,
@@ -71,7 +71,7 @@ def _document(request: Request, guard: str, finish: str) -> dict[str, Any]:
         "user-data": {
             "users": [],
             "ssh_deletekeys": False,
-        },  # in place of a user of subiquity's, who has a password
+        },  # instead of a subiquity user with a password
         "late-commands": [finish],
         "error-commands": [scripts.report_failure(request)],
     }
@@ -100,7 +100,7 @@ def _storage(request: Request) -> list[dict[str, Any]]:
             actions.append({"id": level, "type": "raid", "name": name, "raidlevel": 1, "devices": members})
         boot, root = "md-boot", "md-root"
     if install.encryption is not Encryption.NONE:
-        key = {"keyfile": "/run/rackwright/recovery"}  # the check puts it there; it is in no answer
+        key = {"keyfile": "/run/rackwright/recovery"}  # created by the check; not part of any answer
         actions.append({"id": "crypt", "type": "dm_crypt", "volume": root, "dm_name": "root_crypt", **key})
         root = "crypt"
     if install.volumes is Volumes.LVM:
@@ -142,7 +142,7 @@ def _disk(number: int) -> list[dict[str, Any]]:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Scripts as blocks that can be read; no anchors."""
+    """Dump YAML with scripts as readable blocks and without anchors."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ANN401
         return True

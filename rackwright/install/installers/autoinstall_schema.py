@@ -1,6 +1,6 @@
-"""The part of autoinstall that we write, strict: subiquity ignores a misspelt key, and some wrong types of storage.
+"""The part of autoinstall that we write, strict: subiquity ignores misspelt keys, and some wrong storage types.
 
-From the public references alone, read 2026-11-27: Autoinstall configuration reference manual, curtin's storage and
+Only from the public references, read 2026-11-27: Autoinstall configuration reference manual, curtin's storage and
 apt_source topics, netplan's YAML configuration. Subiquity's own JSON Schema is AGPL and is not used here.
 """
 
@@ -26,7 +26,7 @@ class _Strict(BaseModel):
 
 
 class Match(_Strict):
-    """Globs over udev's properties; all of them have to fit."""
+    """Globs over udev properties; all must match."""
 
     path: str | None = Field(default=None, min_length=1)
     serial: str | None = Field(default=None, min_length=1)
@@ -44,7 +44,7 @@ class Disk(_Strict):
 
 
 class Partition(_Strict):
-    """-1 takes the rest."""
+    """-1 takes the remaining space."""
 
     id: Id
     type: Literal["partition"]
@@ -125,7 +125,7 @@ class Swap(_Strict):
 
 
 class Storage(_Strict):
-    """Actions in the order in which they are done."""
+    """Actions in execution order."""
 
     swap: Swap
     config: list[Action] = Field(min_length=1)
@@ -142,7 +142,7 @@ class _Addressed(_Strict):
 
 
 class MacMatch(_Strict):
-    """A port is matched by its MAC alone."""
+    """A port is matched only by its MAC."""
 
     macaddress: Mac
 
@@ -186,7 +186,7 @@ class Apt(_Strict):
 
 
 class Ssh(_Strict):
-    """The user and the key are not subiquity's."""
+    """User and key are not set through subiquity."""
 
     install_server: Literal[True] = Field(alias="install-server")
     allow_pw: Literal[False] = Field(alias="allow-pw")
@@ -221,7 +221,7 @@ class Document(_Strict):
 
 
 def mistakes(text: str) -> list[str]:
-    """What is wrong with user-data, each with its place; none: it is what subiquity documents."""
+    """What is wrong with user-data, each with its location; empty if it is valid."""
     if not text.startswith("#cloud-config\n"):
         return ["the first line is not #cloud-config"]
     try:
@@ -246,7 +246,7 @@ def _storage(actions: list[Any]) -> Iterator[str]:
     seen: dict[str, Any] = {}
     for action in actions:
         if action.id in seen:
-            yield f"storage: the id {action.id} is there twice"
+            yield f"storage: the id {action.id} appears twice"
         yield from (
             f"storage: {action.id} refers to {one}, which is not defined before it"
             for one in _references(action)
@@ -260,26 +260,26 @@ def _storage(actions: list[Any]) -> Iterator[str]:
             yield f"storage: {disk.id} matches any disk"
         loaders = [one.id for one in parts if one.grub_device]
         if len(loaders) != 1 or any(one.grub_device and one.flag != "boot" for one in parts):
-            yield f"storage: {disk.id} needs one EFI partition with grub_device, and has: {', '.join(loaders) or 'none'}"
+            yield f"storage: {disk.id} needs one EFI partition with grub_device, but has: {', '.join(loaders) or 'none'}"
         if any(one.size == -1 for one in parts[:-1]):
-            yield f"storage: a partition of {disk.id} that is not the last takes the rest"
+            yield f"storage: a partition of {disk.id} takes the remaining space, but is not the last"
     if len({(one.match.path, one.match.serial) for one in disks}) != len(disks):
         yield "storage: two disks have the same match"
     paths = sorted(one.path for one in actions if isinstance(one, Mount))
     if paths != ["/", "/boot", "/boot/efi"]:
-        yield f"storage: mounted are {', '.join(paths) or 'none'}, and have to be /, /boot and /boot/efi"
+        yield f"storage: the mount points are {', '.join(paths) or 'none'}, but must be /, /boot and /boot/efi"
 
 
 def _network(network: NetworkConfig) -> Iterator[str]:
     for name, bond in network.bonds.items():
         yield from (
-            f"network: {name} has {one}, which is no port"
+            f"network: {name} refers to {one}, which is not a port"
             for one in bond.interfaces
             if one not in network.ethernets
         )
     addressed = [one for one in (*network.ethernets.values(), *network.bonds.values()) if one.addresses]
     if len(addressed) != 1:
-        yield f"network: {len(addressed)} interfaces have an address, and one has to"
+        yield f"network: {len(addressed)} interfaces have an address; exactly one must"
     for one in addressed:
         try:
             for address in one.addresses:

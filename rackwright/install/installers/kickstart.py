@@ -15,11 +15,11 @@ from rackwright.render import render
 
 _TARGET = "/mnt/sysroot"
 _SIZE, _KEY = "rackwright-size", "rackwright-key"
-"""Stand for the size of an array's member, and for the passphrase, until the check puts them in."""
+"""Placeholders for the size of an array's member and for the passphrase; the check on the node replaces them."""
 
 
 def answers(request: Request) -> Answers:
-    """The kickstart file, and the kernel arguments that lead to it."""
+    """The kickstart file, and the kernel arguments that point to it."""
     port, node = network.port_of(request), request.node
     encrypted = request.install.encryption is not Encryption.NONE
     end = Finish(
@@ -59,9 +59,9 @@ def answers(request: Request) -> Answers:
 
 
 def storage(request: Request) -> str:
-    """What the check writes for %include, with placeholders for what is known on the node alone."""
+    """What the check writes for %include, with placeholders for values known only on the node."""
     install, arguments = request.install, scripts.first_boot(request)
-    if install.encryption is Encryption.TANG:  # the initramfs asks the server before the root is there
+    if install.encryption is Encryption.TANG:  # the initramfs contacts the server before the root is mounted
         arguments = [*arguments, *network.dracut_arguments(network.port_of(request), request.node.name)]
     return render(
         "install/storage.ks.j2",
@@ -78,12 +78,12 @@ def storage(request: Request) -> str:
 
 
 def sample(text: str) -> str:
-    """A storage section as a node would have it, for a validator."""
+    """A sample storage section, for a validator."""
     return text.replace(DISK, "disk/by-id/sample-").replace(_SIZE, "8192").replace(_KEY, "sample")
 
 
 def _clevis(request: Request) -> list[str]:
-    """tpm2-tools comes with clevis here, whose package has both pins."""
+    """tpm2-tools is a dependency of clevis here, and that package has both pins."""
     return [one for one in scripts.clevis(request, "clevis-dracut") if one != "clevis-tpm2"]
 
 
@@ -91,7 +91,7 @@ def _repositories(request: Request) -> tuple[str, list[tuple[str, str]]]:
     """URL of the base repository, and the others by name, in the layout of the site's mirror."""
     os, mirror = request.node.os, request.cluster.mirrors.dnf
     if mirror is None:
-        raise InstallError(f"{request.node.name} needs a mirror of {os} to be installed from.")
+        raise InstallError(f"Installing {request.node.name} needs a mirror of {os}.")
     major = os.id.rpartition("-")[2]
     found = {
         name: f"{mirror.rstrip('/')}/{path}".replace("$releasever", major).replace("$basearch", "x86_64")

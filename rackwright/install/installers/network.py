@@ -1,7 +1,7 @@
-"""The management port: of the installer's own boot, as kernel arguments, and of the installed system, as files.
+"""Management port configuration: kernel arguments for the installer's boot, and files for the installed system.
 
-Ports are named by MAC address alone. VLAN and bond are as declared; a bond is LACP. An installer that cannot make a
-bond uses the declared port of it: the switch has to let a single port of the bundle pass (LACP fallback).
+Ports are named by MAC address only. VLAN and bond are as declared; a bond uses LACP. An installer that cannot create a
+bond uses its declared port: the switch must accept a single port of the bundle (LACP fallback).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NAMESPACE = UUID("4c0a2b9e-71a0-5d3c-9a55-0f6a4de1c3b7")
 
 
 def port_of(request: Request) -> Port:
-    """The declared port, whose MAC is there: `refuse` has looked."""
+    """The declared port; its MAC exists: already checked by `refuse`."""
     install, cluster, node = request.install, request.cluster, request.node
     return Port(
         (str(node.mac), *install.bond),
@@ -78,17 +78,15 @@ def netplan(port: Port) -> dict[str, Any]:
 
 
 def files(request: Request) -> dict[str, tuple[str, int]]:
-    """Path to text and mode of what the installed system configures its network with."""
+    """Path to text and mode of the installed system's network files."""
     port, kind = port_of(request), request.node.os.network
     if kind == "netplan":
         text = yaml.safe_dump({"network": netplan(port)}, sort_keys=False)
-        return {
-            "/etc/netplan/00-installer-config.yaml": (text, 0o600)
-        }  # the role network knows it by this name
+        return {"/etc/netplan/00-installer-config.yaml": (text, 0o600)}  # name used by the role network
     if kind == "networkd":
         resolvers = "".join(f"nameserver {one}\n" for one in port.nameservers)
         return {
-            "/etc/resolv.conf": (resolvers, 0o644),  # one that no one declared would cost 20 s a lookup
+            "/etc/resolv.conf": (resolvers, 0o644),  # an unreachable resolver would cost 20 s per lookup
         } | {path: (text, 0o644) for path, text in networkd(port).items()}
     return {
         f"/etc/NetworkManager/system-connections/rackwright-install-{name}.nmconnection": (text, 0o600)

@@ -17,7 +17,7 @@ from rackwright.render import render
 
 _TARGET = "/target"
 _ARCHIVE = "http://deb.debian.org/debian"
-# These run after the late command: one saves the log, which has the command line and the passphrase's question.
+# These run after the late command: one saves the log, which contains the command line and the passphrase question.
 _SCRUB = (
     "rm -f /usr/lib/finish-install.d/94save-logs\n"
     f"rm -rf {_TARGET}/var/log/installer\n"
@@ -29,9 +29,9 @@ _REST = 10**9
 
 
 def answers(request: Request) -> Answers:
-    """The preseed file with its two scripts, and the kernel arguments that lead to it."""
+    """The preseed file with its two scripts, and the kernel arguments that point to it."""
     port, node, mirrors = network.port_of(request), request.node, request.cluster.mirrors
-    # netcfg asks for both, and takes no empty answer from the command line; the installed system gets what is declared
+    # netcfg asks for both and rejects empty answers on the command line; the installed system gets the declared values
     there = urlsplit(request.head).hostname
     gateway, nameservers = port.network.gateway or there, port.nameservers or (there,)
     end = Finish(target=_TARGET, scrub=_SCRUB, initramfs=f"chroot {_TARGET} update-initramfs -u -k all")
@@ -46,7 +46,7 @@ def answers(request: Request) -> Answers:
         domain=request.cluster.domain,
         mirror_url=urlsplit(mirrors.apt or _ARCHIVE),
         proxy=mirrors.apt_proxy or "",
-        # a mirror of the archive has no security suite; the first apply writes the sources as declared
+        # a mirror of the archive has no security suite; the first apply writes the declared sources
         services="security, updates" if mirrors.apt is None else "updates",
         method=_method(request.install),
         recipe=recipe(request.install),
@@ -68,7 +68,7 @@ def answers(request: Request) -> Answers:
 
 
 def _arguments(request: Request, gateway: str, nameserver: str) -> list[str]:
-    """What d-i has to know before it can fetch the file."""
+    """What d-i must know before it can download the file."""
     port = network.port_of(request)
     return [
         "auto=true",
@@ -92,7 +92,9 @@ def recipe(install: Install) -> str:
     """partman's recipe: `minimal priority maximal type` in MB, then what to do with the partition."""
     lvm, mirror = install.volumes is Volumes.LVM, install.mirror
     encrypted = install.encryption is not Encryption.NONE
-    once = "$lvmignore{ } " if mirror and lvm else ""  # the recipe is read again for the volumes on the array
+    once = (
+        "$lvmignore{ } " if mirror and lvm else ""
+    )  # partman reads the recipe again for volumes on the array
     esp = f"{ESP_MIB} {ESP_MIB} {ESP_MIB} free {once}$iflabel{{ gpt }} $reusemethod{{ }} method{{ efi }} format{{ }} ."
     size = f"{BOOT_MIB} {BOOT_MIB} {BOOT_MIB}"
     rest = f"4096 10000 {_REST}"

@@ -1,4 +1,4 @@
-"""The questions that our preseed files answer, by type, so that a misspelt one is found: d-i itself ignores it.
+"""Questions that our preseed files answer, by type, to catch misspelt ones, which d-i ignores.
 
 Sources: as in `preseed`.
 """
@@ -35,4 +35,4 @@ TYPES: dict[str, str] = {
     "passwd/root-password-crypted": "password",
     "finish-install/reboot_in_progress": "note",
 }
-"""Which disk is not among them: the check on the node answers that."""
+"""The disk is not among them: the check on the node answers it."""

@@ -1,4 +1,4 @@
-"""What an installer cannot do, so that a node is refused before anything is armed."""
+"""What an installer cannot do, so that a node is refused before any machine is armed."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def refuse(cluster: Cluster, node: Node) -> None:
 
 
 def refusals(cluster: Cluster, node: Node) -> Iterator[Refusal]:
-    """Each reason, with a hint; none for a node that declares no installer."""
+    """Each reason with a hint; none for a node without an installer."""
     install = node.install
     if install is None or install.installer is None:
         return
     if install.installer.value != node.os.installer:
         yield (
-            f"{node.name} runs {node.os}, whose installer reads no {install.installer}.",
-            f"`installer: {node.os.installer}`",
+            f"{node.name} runs {node.os}, whose installer does not support {install.installer}.",
+            f"set `installer: {node.os.installer}`",
         )
     yield from _network(cluster, node, install)
     yield from _of_installer(cluster, node, install)
@@ -43,22 +43,22 @@ def _network(cluster: Cluster, node: Node, install: Install) -> Iterator[Refusal
     if boot is not None and boot.network != cluster.management.name:
         yield (
             (
-                f"{node.name} would be installed over the network {boot.network}, and an installer configures one network: "
+                f"{node.name} would be installed over the network {boot.network}, but an installer configures only one network: "
                 f"{cluster.management.name}."
             ),
-            f"`boot_network: {{network: {cluster.management.name}}}`, or declare an image",
+            f"set `boot_network: {{network: {cluster.management.name}}}`, or declare an image",
         )
     if install.vlan is not None and install.installer is not Installer.KICKSTART:
         yield (
             (
-                f"{node.name} has its management network in VLAN {install.vlan}, tagged, and the initramfs of {node.os}'s "
-                "installer has no VLANs."
+                f"{node.name} has its management network on the tagged VLAN {install.vlan}, but the initramfs of {node.os}'s "
+                "installer does not support VLANs."
             ),
-            "make the VLAN the port's untagged one, or declare an image",
+            "make it the port's untagged VLAN, or declare an image",
         )
     if node.sku.cpu_architecture != "x86_64":
         yield (
-            f"{node.name} is {node.sku.cpu_architecture}; answers are made for x86_64 alone.",
+            f"{node.name} is {node.sku.cpu_architecture}, but installers are supported only on x86_64.",
             "declare an image",
         )
 
@@ -66,20 +66,20 @@ def _network(cluster: Cluster, node: Node, install: Install) -> Iterator[Refusal
 def _of_installer(cluster: Cluster, node: Node, install: Install) -> Iterator[Refusal]:
     if install.installer is Installer.KICKSTART and cluster.mirrors.dnf is None:
         yield (
-            f"{node.name} needs a mirror of {node.os} to be installed from.",
-            "`mirrors: {dnf: http://mirror.example.com/os}`",
+            f"Installing {node.name} needs a mirror of {node.os}.",
+            "set `mirrors: {dnf: http://mirror.example.com/os}`",
         )
     if install.installer is Installer.PRESEED and install.encryption is not Encryption.NONE:
         if install.mirror:
             yield (
-                f"{node.name} declares an encrypted mirror, and partman of {node.os} encrypts no array.",
-                "`mirror: false`, `encryption: none`, or declare an image",
+                f"{node.name} declares an encrypted mirror, but partman of {node.os} cannot encrypt an array.",
+                "set `mirror: false` or `encryption: none`, or declare an image",
             )
         elif install.volumes is not Volumes.LVM:
             yield (
                 (
-                    f"{node.name} declares an encrypted root without volumes, and partman of {node.os} puts LVM on what it "
+                    f"{node.name} declares an encrypted root without volumes, but partman of {node.os} puts LVM on what it "
                     "encrypts."
                 ),
-                "`volumes: lvm`",
+                "set `volumes: lvm`",
             )

@@ -1,4 +1,4 @@
-"""What answers are made from, and what comes of it."""
+"""Inputs and results of answer generation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rackwright.model.install import Encryption, Install
 from rackwright.model.plain_text import mistake_in
 
 ONCE = "once"
-"""Name of the file with the session and the recovery key. It is served once; the answers are not secret."""
+"""File with the session and the recovery key. It is served once; the answers are not secret."""
 _TOKEN = re.compile(r"[A-Za-z0-9_.~+/=-]{8,200}")
 _RUN = re.compile(r"[a-z0-9]{4,40}")
 _HEAD = re.compile(r"https://[0-9.]{7,15}(:[0-9]{1,5})?")
@@ -25,15 +25,15 @@ _PEM = re.compile(r"(-----BEGIN CERTIFICATE-----\n([A-Za-z0-9+/=]+\n)+-----END C
 
 @dataclass(frozen=True)
 class OsDisk:
-    """A disk that gets the operating system, as it was found and approved."""
+    """A disk for the operating system, as found and approved."""
 
     path: str
-    """Device that the signatures name; another boot may give it another, so it is never looked up by it."""
+    """Device in the signatures; it may change at the next boot, so disks are never looked up by it."""
     serial: str
     signatures: tuple[str, ...] = ()
-    """What it may hold, as the agent prints it (`/dev/sda1:ext4:root`); anything else ends the installation."""
+    """Allowed contents, as the agent prints them (`/dev/sda1:ext4:root`); anything else ends the installation."""
     by_path: str | None = None
-    """Name below /dev/disk/by-path that has to lead to it too."""
+    """Name in /dev/disk/by-path that must also lead to it."""
 
 
 @dataclass(frozen=True)
@@ -47,20 +47,20 @@ class Request:
     admin_key: str
     """Public key of `ssh.user`, a line of authorized_keys without options."""
     head: str
-    """Where the node reports, e.g. `https://10.77.0.1:8443`."""
+    """Where the node sends its report, e.g. `https://10.77.0.1:8443`."""
     ca: str
     """PEM of the CA that signed the head's certificate."""
     files_url: str
-    """Random folder that this node's files are served in; ends with a slash."""
+    """Random folder of this node's files; ends with a slash."""
     session: str = field(repr=False)
     recovery: str | None = field(default=None, repr=False)
-    """Passphrase that opens an encrypted root where the TPM or the Tang server does not."""
+    """Passphrase of an encrypted root, if the TPM or the Tang server fails."""
     media: str | None = None
-    """Live-server ISO (autoinstall) or tree with images/ (kickstart), as a URL; None: on the medium that boots."""
+    """URL of the live-server ISO (autoinstall) or of a tree with images/ (kickstart); None: on the boot medium."""
     nameservers: tuple[IPv4Address, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse what no caller may pass: everything here lands in scripts, on a separate line."""
+        """Reject values that no caller may pass: each goes into scripts, on a separate line."""
         for name, value, form in (
             ("run", self.run, _RUN),
             ("head", self.head, _HEAD),
@@ -70,23 +70,23 @@ class Request:
             ("ca", self.ca, _PEM),
         ):
             if not form.fullmatch(value):
-                raise ValueError(f"{name} does not have its form")  # the value may be secret
+                raise ValueError(f"{name} is malformed")  # the value may be secret
         public_key(self.admin_key)
         if (wrong := mistake_in(self.admin_key, what="administrator's key")) is not None:
             raise ValueError(wrong[0])
         for disk in self.disks:
             if not SERIAL.fullmatch(disk.serial):
-                raise ValueError(f"{disk.serial!r} is not the serial number of a disk")
+                raise ValueError(f"{disk.serial!r} is not a valid disk serial number")
         if (self.recovery is not None) != (self.install.encryption is not Encryption.NONE):
-            raise ValueError("a recovery key goes with an encrypted root")
+            raise ValueError("a recovery key needs an encrypted root")
 
     @property
     def install(self) -> Install:
-        """What is declared to be installed; InstallError where nothing is."""
+        """The `install` declaration; InstallError if there is none."""
         if self.node.install is None or self.node.install.installer is None:
             raise InstallError(
                 f"{self.node.name} declares no installer.",
-                hint=f"`install: {{installer: {self.node.os.installer}}}`",
+                hint=f"set `install: {{installer: {self.node.os.installer}}}`",
             )
         return self.node.install
 
@@ -96,6 +96,6 @@ class Answers:
     """What the head serves for one installation."""
 
     files: Mapping[str, str]
-    """Name below the random folder to content. `ONCE` alone is secret."""
+    """Name in the random folder to content. Only `ONCE` is secret."""
     kernel_arguments: str
-    """Of the installer's own boot."""
+    """Kernel arguments of the installer's boot."""

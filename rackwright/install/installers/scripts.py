@@ -1,4 +1,4 @@
-"""The shell scripts that all installers run: the check before the first write, and what makes the node at the end."""
+"""Shell scripts that all installers run: the check before the first write, and the final configuration."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from rackwright.model.install import Encryption, Volumes
 from rackwright.render import render
 
 ESP_MIB, BOOT_MIB = 512, 1024
-"""Sizes as in an installed image; here /boot is a separate file system in every layout."""
+"""Sizes as in an installed image; here /boot is always a separate file system."""
 DISK = "rackwright-disk-"
-"""Stands for a disk in answers until the check has found it: no device has this name, so nothing is written before."""
+"""Placeholder for a disk until the check has found it: no such device name exists, so nothing is written before."""
 
 
 @dataclass(frozen=True)
 class Finish:
-    """How the end differs between installers."""
+    """How the final step differs between installers."""
 
     target: str
     """Where the installed system is mounted."""
     scrub: str
-    """Shell that keeps the installer from leaving its logs and answers on the disk."""
+    """Shell that prevents the installer from leaving its logs and answers on the disk."""
     clear: tuple[str, ...] = ()
-    """Network files of the installer's, which would contradict the declared ones."""
+    """Network files of the installer that would contradict the declared ones."""
     packages: str = ":"
-    """Shell that installs clevis, where the installer has not."""
+    """Shell that installs clevis if the installer has not."""
     initramfs: str = ":"
     menu: bool = True
-    """Whether kernel arguments are kept in files that update-grub reads."""
+    """Whether kernel arguments are stored in files that update-grub reads."""
     copy_esp: bool = True
-    """Whether the installer fills one EFI partition alone."""
+    """Whether the installer sets up only one EFI partition."""
     selinux: bool = False
 
 
 def guard(request: Request, **variables: object) -> str:
-    """The check of the disks; it also gives the installer the names that the disks have in this boot."""
+    """The check of the disks; it also passes the disks' names in this boot to the installer."""
     install = request.install
     disks = [
         {"serial": disk.serial, "by_path": disk.by_path, "confirmed": confirmed(disk)}
@@ -65,7 +65,7 @@ def guard(request: Request, **variables: object) -> str:
 
 
 def finish(request: Request, how: Finish) -> str:
-    """What makes the node: name, network, administrator, host key; and the report to the head."""
+    """Configures the node: name, network, administrator, host key; then reports to the head."""
     install, cluster, node = request.install, request.cluster, request.node
     pin, settings = _pin(request)
     files = [(path, text, f"{mode:o}") for path, (text, mode) in _files(request, how).items()]
@@ -97,7 +97,7 @@ def finish(request: Request, how: Finish) -> str:
 
 
 def report_failure(request: Request) -> str:
-    """What runs where an installer gives up."""
+    """What runs when an installer gives up."""
     return render("install/onerror.sh.j2", q=quote, head=request.head)
 
 
@@ -107,12 +107,12 @@ def console(request: Request) -> list[str]:
 
 
 def first_boot(request: Request) -> list[str]:
-    """Kernel arguments of the installed system; the run distinguishes it from an older one on the same disk."""
+    """Kernel arguments of the installed system; the run id distinguishes it from an older one on the same disk."""
     return [*console(request), *request.install.kernel_arguments, f"rackwright.run={request.run}"]
 
 
 def clevis(request: Request, initramfs: str) -> list[str]:
-    """Packages that unlock the root at boot; `initramfs` is the one for it."""
+    """Packages that unlock the root at boot; `initramfs` is the matching initramfs package."""
     encryption = request.install.encryption
     if encryption is Encryption.NONE:
         return []
@@ -139,7 +139,7 @@ def _files(request: Request, how: Finish) -> dict[str, tuple[str, int]]:
         arguments = first_boot(request)
         if (
             request.install.encryption is Encryption.TANG
-        ):  # the initramfs asks the server before the root is there
+        ):  # the initramfs contacts the server before the root is mounted
             arguments = [*arguments, *network.initramfs_arguments(network.port_of(request), node.name)]
         line = f'GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX {" ".join(arguments)}"\n'
         found["/etc/default/grub.d/80-install.cfg"] = (line, 0o644)
@@ -147,7 +147,7 @@ def _files(request: Request, how: Finish) -> dict[str, tuple[str, int]]:
 
 
 def _pin(request: Request) -> tuple[str, str]:
-    """clevis's pin and its settings, as an installed image gets them; nothing in them is secret."""
+    """clevis pin and configuration, as in an installed image; contains no secret."""
     if request.install.encryption is Encryption.TANG:
         return "tang", json.dumps({"url": request.install.tang})
     return "tpm2", json.dumps({"pcr_bank": "sha256", "pcr_ids": "7"})

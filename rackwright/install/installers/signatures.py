@@ -1,7 +1,7 @@
-"""What a disk may hold, in the form in which the check on the node compares it.
+"""Allowed disk contents, in the form that the check on the node compares.
 
-The agent reads disks with wipefs; the installers have udev in common, which has probed each disk with the same library
-(libblkid) by the time of the check. So device names become partition numbers, and what udev escapes becomes `_`.
+The agent reads disks with wipefs; all installers have udev, which has probed each disk with the same library
+(libblkid) before the check runs. So device names become partition numbers, and bytes that udev escapes become `_`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Validation of answers before anything is served. What nothing on this host can judge is UNKNOWN, and printed so."""
+"""Validates answers before they are served. What nothing on this host can check is reported as UNKNOWN."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _DISKS = re.compile(r"--(only-use|drives|ondisk|boot-drive)=(\S+)")
 _SECTION = re.compile(r"^%(?:pre|post|onerror)[^\n]*\n(.*?)^%end$", re.DOTALL | re.MULTILINE)
 _INCLUDE = re.compile(r"^%include .*\n", re.MULTILINE)
 _STABLE = re.compile(r"disk/by-(id|path)/[A-Za-z0-9._:+@#=-]+")
-# The host's own database is locked while apt runs, and while another node's answers are judged (seen 2026-11-27).
+# The host's debconf database is locked while apt runs and while another node's answers are validated (seen 2026-11-27).
 _DEBCONF = """\
 Config: configdb
 Templates: templatedb
@@ -45,7 +45,7 @@ DEBCONF_HINT = "apt-get install debconf"
 
 @dataclass(frozen=True)
 class Finding:
-    """What one validator found in one file."""
+    """Result of one validator for one file."""
 
     file: str
     status: Status
@@ -56,19 +56,19 @@ class Finding:
 
 
 def require_valid(request: Request, answers: Answers) -> tuple[Finding, ...]:
-    """What is not known; InstallError where a validator refuses a file."""
+    """Files that could not be checked; InstallError if a validator rejects one."""
     found = validate(request, answers)
     wrong = [one for one in found if one.status is Status.FAIL]
     if wrong:
         raise InstallError(
-            f"The answers for {request.node.name} are not valid, and nothing was served: "
+            f"The answers for {request.node.name} are invalid, so nothing was served: "
             + "; ".join(str(one) for one in wrong)
         )
     return tuple(one for one in found if one.status is Status.UNKNOWN)
 
 
 def validate(request: Request, answers: Answers) -> tuple[Finding, ...]:
-    """Every finding, PASS too."""
+    """Every finding, including PASS."""
     installer = request.install.installer
     if installer is Installer.AUTOINSTALL:
         text = answers.files["user-data"]
@@ -83,21 +83,21 @@ def validate(request: Request, answers: Answers) -> tuple[Finding, ...]:
 
 
 def of_autoinstall(text: str) -> tuple[Finding, ...]:
-    """By our own models of what subiquity documents."""
+    """Checks against our models of subiquity's documentation."""
     return _judged("user-data", autoinstall_schema.mistakes(text), "has the documented keys and types")
 
 
 def of_kickstart(text: str, storage: str, version: str) -> tuple[Finding, ...]:
-    """By ksvalidator of pykickstart, with a sample of the section that the node writes; it runs as a program."""
+    """Checks with pykickstart's ksvalidator, run as a program, with a sample of the section that the node writes."""
     commands = _INCLUDE.sub(lambda _: storage, _SECTION.sub("", text))
     unstable = [
-        f"{option} names {disk}, which another boot may give to another disk"
+        f"{option} names {disk}, which may be another disk after a reboot"
         for option, disks in _DISKS.findall(commands)
         for disk in disks.split(",")
         if not _STABLE.fullmatch(disk)
     ]
     wrong = [*unstable, *_dangling(commands)]
-    found = _judged("ks.cfg", wrong, "names disks by stable names alone, and what it defines")
+    found = _judged("ks.cfg", wrong, "uses only stable disk names, and refers only to what it defines")
     program = shutil.which("ksvalidator", path=str(Path(sys.executable).parent)) or shutil.which(
         "ksvalidator"
     )
@@ -115,7 +115,7 @@ def of_kickstart(text: str, storage: str, version: str) -> tuple[Finding, ...]:
 
 
 def of_preseed(text: str) -> tuple[Finding, ...]:
-    """By debconf-set-selections, which knows the form of a line alone, and by the list of the questions we answer."""
+    """Checks with debconf-set-selections, which knows only the line format, and against the list of our questions."""
     found = _judged("preseed.cfg", _questions(text), "answers known questions with their types")
     program = shutil.which("debconf-set-selections")
     if program is None:
@@ -130,7 +130,7 @@ def of_preseed(text: str) -> tuple[Finding, ...]:
 
 
 def of_scripts(file: str, scripts: Sequence[str]) -> tuple[Finding, ...]:
-    """Whether a shell can parse each of them."""
+    """Whether a shell can parse each script."""
     wrong = []
     for script in scripts:
         result = subprocess.run(
@@ -165,11 +165,11 @@ def _questions(text: str) -> Iterator[str]:
         if question not in TYPES:
             yield f"{question} is not a known question"
         elif kind != TYPES[question]:
-            yield f"{question} is of type {TYPES[question]}, not {kind}"
+            yield f"{question} has the type {TYPES[question]}, not {kind}"
         elif kind == "boolean" and value not in ("true", "false"):
-            yield f"{question} is {value}, and has to be true or false"
+            yield f"{question} is {value}, but must be true or false"
         if re.search(r"/dev/(sd|vd|xvd|nvme|disk)", value):
-            yield f"{question} names a disk, which another boot may give to another one"
+            yield f"{question} names a disk, which may be another one after a reboot"
 
 
 def _commands(text: str) -> list[str]:

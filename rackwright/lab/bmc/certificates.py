@@ -1,4 +1,4 @@
-"""Certificates of a rack's BMCs: the lab's CA, one certificate for each address, and one that nothing vouches for."""
+"""Certificates of a rack's BMCs: the lab's CA, one certificate per address, and an untrusted one."""
 
 from __future__ import annotations
 

@@ -51,12 +51,12 @@ def unauthorized() -> Refusal:
 
 
 def not_found(path: str) -> Refusal:
-    """There is no such resource."""
-    return Refusal(404, "ResourceMissingAtURI", f"There is no resource at {path}.")
+    """The resource does not exist."""
+    return Refusal(404, "ResourceMissingAtURI", f"The resource at {path} does not exist.")
 
 
 def not_allowed(method: str, path: str, allowed: str) -> Refusal:
-    """The resource has no such method."""
+    """The resource does not support the method."""
     message = f"{method} is not a method of {path}."
     return Refusal(405, "OperationNotAllowed", message, {"Allow": allowed})
 

@@ -61,8 +61,8 @@ def answers(rack: str, node: NodeSpec) -> bool:
 
 def _serves(spec: RackSpec, log: Path) -> bool:
     if not running(spec.name):
-        said = "\n".join(log.read_text(errors="replace").splitlines()[-5:])
-        raise LabError(f"the server of the BMCs of rack {spec.name} ended\n{said}", hint=f"see {log}")
+        output = "\n".join(log.read_text(errors="replace").splitlines()[-5:])
+        raise LabError(f"the server of the BMCs of rack {spec.name} ended\n{output}", hint=f"see {log}")
     return all(_listens(spec.name, one) for one in spec.racked)
 
 

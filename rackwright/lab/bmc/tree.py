@@ -1,4 +1,4 @@
-"""The Redfish tree of one BMC: which document stands at a path, and what each method does there."""
+"""The Redfish tree of one BMC: the document at each path, and what each method does there."""
 
 from __future__ import annotations
 

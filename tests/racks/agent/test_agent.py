@@ -131,7 +131,7 @@ def test_a_machine_without_a_medium_boots_over_the_network(bench: Bench):
     machine.wait_off(BOOT_SECONDS)
     head.close()
     assert [nic["mac"] for nic in head.inventories[0]["nics"]] == [MAC]
-    assert "the head ends it: the test is over" in machine.said()
+    assert "the head stops the run: the test is over" in machine.said()
 
 
 def test_the_token_is_in_no_text_that_the_boot_loader_reads(bench: Bench):

@@ -18,7 +18,7 @@ from cyclonedx.validation.json import JsonStrictValidator
 from rackwright.errors import ImageError
 from rackwright.image import manifest, oci
 from rackwright.image.build import build, order
-from rackwright.image.choice import Choice, Step
+from rackwright.image.choice import BuildStep, Choice
 from rackwright.image.install import install
 from rackwright.lab import image
 from rackwright.lab.recipe import Kind
@@ -96,23 +96,26 @@ def test_this_machine_is_as_before(built: Built):
     assert machine.inside(built.image.folder.parent) == []
 
 
-def _only(step: Step) -> Choice:
+def _only(step: BuildStep) -> Choice:
     return Choice((step,), {}, {})
 
 
 def test_a_command_that_fails_is_named_with_what_it_said_and_leaves_nothing(tmp_path: Path):
     before = machine.state()
-    step = Step("slurm", "Install Slurm", commands=("apt-get install -y no-such-package",))
+    step = BuildStep("slurm", "Install Slurm", commands=("apt-get install -y no-such-package",))
     with image.held({"debian-13"}, print, Kind.VM) as bases:
         subprocess.run(["cp", "-a", str(bases["debian-13"]), str(tmp_path / "tree")], check=True)
     with pytest.raises(ImageError, match=r"(?s)slurm: Install Slurm failed in the image.*no-such-package"):
         install(_only(step), tmp_path / "tree", "trixie", print)
     with pytest.raises(ImageError, match=r"(?s)left processes running: sleep"):
         install(
-            _only(Step("a", "start a daemon", commands=("sleep 60 &",))), tmp_path / "tree", "trixie", print
+            _only(BuildStep("a", "start a daemon", commands=("sleep 60 &",))),
+            tmp_path / "tree",
+            "trixie",
+            print,
         )
     daemon = "invoke-rc.d ssh start; deb-systemd-invoke start ssh.service; ls /run"
-    install(_only(Step("a", "start sshd", commands=(daemon,))), tmp_path / "tree", "trixie", print)
+    install(_only(BuildStep("a", "start sshd", commands=(daemon,))), tmp_path / "tree", "trixie", print)
     capabilities = "effective=$((0x$(sed -n 's/^CapEff:\\t//p' /proc/self/status)))"
     harmless = [
         "! cat /proc/sys/kernel/sysrq >/proc/sys/kernel/sysrq",
@@ -121,7 +124,7 @@ def test_a_command_that_fails_is_named_with_what_it_said_and_leaves_nothing(tmp_
         f"{capabilities}; for bit in 12 16 17 21 22 25 27 34; do [ $((effective >> bit & 1)) = 0 ]; done",
     ]
     for command in harmless:
-        install(_only(Step("a", command, commands=(command,))), tmp_path / "tree", "trixie", print)
+        install(_only(BuildStep("a", command, commands=(command,))), tmp_path / "tree", "trixie", print)
     assert machine.inside(tmp_path) == []
     assert machine.state() == before
 

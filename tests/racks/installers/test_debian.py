@@ -71,7 +71,7 @@ def test_it_is_left_as_it_is_and_installed_anew_once_it_is_off(bare: Machines):
     time.sleep(10)  # the head sees it too
     bare.rack.power(WORKER, "off")
     assert running.wait(300).status == 1
-    assert "lost its power in installer" in bare.record().reason
+    assert "lost power in installer" in bare.record().reason
 
 
 def _status(site: Machines, path: str) -> int:

@@ -121,7 +121,7 @@ def test_a_dead_node_with_other_faults_comes_back_whole(rack: Rack):
 @pytest.mark.parametrize(
     ("node", "fault", "message"),
     [
-        ("node2", ("flood",), "no fault 'flood'"),
+        ("node2", ("flood",), "unknown fault 'flood'"),
         ("node2", ("slow", "10"), "fault slow takes 2 arguments, not 1"),
         ("node2", ("slow", "10", "200"), "slow 10 200: a loss of 200 % is not between 0 and 100"),
         ("node2", ("kill", "now"), "fault kill takes 0 arguments, not 1"),

@@ -161,8 +161,8 @@ def test_a_damaged_file_is_named_and_what_is_left_is_read(site: Site):
                     ran = ask(site, "--node", "worker1", expect=4)
             finally:
                 site.on(HEAD, f"rm {closed}")
-            assert [text.partition(" cannot be read whole: ")[0] for text in ran["unknown"]] == [
-                f"worker1: {name.rpartition('/')[2]}"
+            assert [text.split(": ")[:2] for text in ran["unknown"]] == [
+                ["worker1", f"cannot read all of {name.rpartition('/')[2]}"]
             ], place
             assert len([line for line in ran["lines"] if line.get("name") == tag]) == 50, place
     assert ask(site, "--node", "worker1")["unknown"] == []

@@ -58,7 +58,7 @@ def test_a_worker_whose_verification_fails_stays_drained_and_the_waves_stop(site
     site.on("worker1", "systemctl mask --now chrony")
     ran = _reboot(site, "worker[1-2]", expect=1)
     assert "worker1: failed: it did not pass after its reboot: time: " in ran.out, ran
-    assert "worker2: failed: not begun: worker1 did not come through the reboot" in ran.out, ran
+    assert "worker2: failed: not started: worker1 did not come back after the reboot" in ran.out, ran
     assert site.on("worker2", _BOOT) == boot
     run = site.runs()[-1].run
     assert _state(site, "worker1") == f"drained rackwright: {run}"
@@ -75,7 +75,7 @@ def test_a_worker_that_does_not_return_is_named_with_its_console(site: Site) -> 
     assert ran.status == 1, ran  # worker2 was not begun
     assert "worker1: lost: reboot: it did not return within 120 s" in ran.out, ran
     assert "last lines of its serial console:" in ran.out, ran
-    assert "worker2: failed: not begun: worker1 did not come through the reboot" in ran.out, ran
+    assert "worker2: failed: not started: worker1 did not come back after the reboot" in ran.out, ran
     site.cli("lab", "power", "worker1", "on", "--file", str(site.file))
     run = site.runs()[-1]
     assert run.left_drained == ["worker1"]

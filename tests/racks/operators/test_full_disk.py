@@ -113,7 +113,7 @@ def test_a_disk_that_fills_up_ends_the_run_in_order_and_leaves_no_worker_drained
     assert "Traceback" not in ran.err
     assert "The run stopped: " in ran.err
     assert "No space left on device" in ran.err
-    assert "worker2: failed: not begun: " in ran.out
+    assert "worker2: failed: not started: " in ran.out
     assert state_of(site, "worker1").startswith("idle")
     assert state_of(site, "worker2").startswith("idle")
     place = f"/var/lib/rackwright/runs/{site.name}"

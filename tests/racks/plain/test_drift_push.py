@@ -132,7 +132,7 @@ def test_the_key_asks_its_one_question(site: Site, key: Path):
 
 def test_a_url_with_a_password_is_refused_on_the_command_line(site: Site):
     refused = drift(site, *_INSTALL, "--notify", _URL, "--yes", expect=1)
-    assert "may hold a credential" in refused.err
+    assert "may contain credentials" in refused.err
 
 
 @pytest.mark.parametrize(

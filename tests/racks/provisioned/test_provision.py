@@ -34,8 +34,8 @@ def test_machines_are_found_as_declared_and_nothing_is_written(bare: Machines):
 @pytest.mark.parametrize(
     ("fault", "expected"),
     [
-        (("bmc:swap", "worker2"), "the machine of its BMC has the MACs"),
-        (("bmc:password",), "refuses the password of user admin"),
+        (("bmc:swap", "worker2"), "its BMC's machine has the MACs"),
+        (("bmc:password",), "rejects the password of user admin"),
         (("bmc:hang",), "did not finish the TLS handshake"),
         (("bmc:certificate",), "certificate"),
     ],
@@ -109,7 +109,7 @@ def test_a_running_node_is_never_reset(provisioned: tuple[Machines, Ran]):
     boot = site.on("worker1", "cat /proc/sys/kernel/random/boot_id")
     typed = ("--reinstall", f"worker1={site.serial('worker1')}")
     ran = site.install("worker1", *typed, expect=3)
-    for reason in ("its power is on", "something answers ssh at its address"):
+    for reason in ("its power is on", "its address answers on the SSH port"):
         assert reason in ran.out.replace("\n", " ") or reason in ran.err
     assert site.on("worker1", "cat /proc/sys/kernel/random/boot_id") == boot
     assert site.record("worker1").state is State.READY
@@ -122,7 +122,7 @@ def test_an_installed_machine_is_erased_only_by_its_serials_and_survives_cuts(
     site, _ = provisioned
     site.rack.power("worker3", "soft")
     disks = _disks(site, "worker3")
-    assert "was installed and ready before" in site.install("worker3", expect=3).err
+    assert "it is already installed" in site.install("worker3", expect=3).err
     wrong = site.install("worker3", "--reinstall", "worker3=RW-another", expect=3)
     assert "is not its serial number" in wrong.err
     assert _disks(site, "worker3") == disks
@@ -132,7 +132,7 @@ def test_an_installed_machine_is_erased_only_by_its_serials_and_survives_cuts(
     held = site.wait_for("worker3", _is(State.HELD))
     assert held.was_ready
     assert list(held.held) == ["worker3-root"]
-    assert "another install may be running" in site.install("worker3", *typed, expect=1).err
+    assert "is another install running?" in site.install("worker3", *typed, expect=1).err
     refused = site.cli("install", str(site.file), "--erase", "worker3=worker3-data0", expect=1)
     assert "does not wait for a confirmation of disk worker3-data0" in refused.err
     site.cli("install", str(site.file), "--erase", "worker3=worker3-root")

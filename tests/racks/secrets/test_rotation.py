@@ -99,7 +99,7 @@ def test_the_munge_key_is_rotated_under_a_running_job(site: Site):
         asking.terminate()
         answers = [line.split() for line in asking.communicate(timeout=60)[0].splitlines()]
     assert_rotated(site, before)
-    assert "canary and waves do not apply" in said
+    assert "canaries and waves do not apply" in said
     assert "restart its unit on all 3 nodes" in said
     bad = [float(at) for at, result in answers if result == "bad"]
     gap = max(bad) - min(bad) if bad else 0.0

@@ -68,10 +68,10 @@ def test_a_bmc_with_the_certificate_of_another_ca_or_another_password(operator: 
     other = credentials_in(tmp_path, frozenset({IPv4Address(BMC)}))
     (operator.folder / "other-ca.pem").write_bytes(other.ca)
     with operator.declaring(lambda content: content["defaults"]["bmc"].update(ca="other-ca.pem")):
-        assert "do not vouch for" in _said(operator.bmc("power", "status", expect=4))
+        assert "did not sign" in _said(operator.bmc("power", "status", expect=4))
     with operator.wrong_password():
         refused = operator.bmc("power", "status", expect=4)
-    assert f"refuses the password of user {bmcs.USER}" in _said(refused)
+    assert f"rejects the password of user {bmcs.USER}" in _said(refused)
 
 
 def test_everything_is_in_the_private_network(operator: Operator, private: PrivateSite, before: HostState):
@@ -122,7 +122,7 @@ def test_a_running_machine_is_left_alone(installed: tuple[Operator, Ran]):
     booted = operator.ssh("cat /proc/sys/kernel/random/boot_id").out
     said = _said(operator.install("--reinstall", f"{machine.NAME}={machine.UUID}", expect=3))
     assert "its power is on" in said
-    assert "something answers ssh at its address" in said
+    assert "its address answers on the SSH port" in said
     assert operator.ssh("cat /proc/sys/kernel/random/boot_id").out == booted
 
 
@@ -142,9 +142,9 @@ def test_from_its_disk_again_it_is_still_installed(
         warned, refused = (
             operator.bmc("status"),
             operator.install(expect=3),
-        )  # e.g. the BMCs' addresses are swapped
-    assert f"the declared MAC {_OTHER_MAC} is none of its ports: {machine.MAC}" in _said(warned)
-    assert f"the machine of its BMC has the MACs {machine.MAC}" in _said(refused)
+        )  # the BMCs' addresses are swapped, say
+    assert f"the declared MAC {_OTHER_MAC} is not one of its ports: {machine.MAC}" in _said(warned)
+    assert f"its BMC's machine has the MACs {machine.MAC}" in _said(refused)
     assert not machine.runs(private)
 
     assert operator.power("on") == "power on accepted"

@@ -16,8 +16,7 @@ NODES = ("head1", *WORKERS)
 OUT_OF_SCOPE = {
     # hardware of the host
     **{
-        (node, "tuning", "every CPU has the declared frequency governor"): "governed by its host"
-        for node in NODES
+        (node, "tuning", "every CPU has the declared frequency governor"): "set by its host" for node in NODES
     },
     # nothing declared that they could be of
     ("head1", "slurm", "a job that requests a GPU gets one"): "no worker has declared GPUs",

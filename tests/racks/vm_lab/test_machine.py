@@ -173,7 +173,7 @@ def test_power(machine: Machine):
     machine.site.cli("lab", "up", str(machine.site.file))
     assert machine.on("cat /root/power") == "not synced\n"
     ran = machine.site.cli("lab", "power", NODE, "reset", "--file", str(machine.site.file), expect=1)
-    assert "no power action 'reset'" in ran.err
+    assert "unknown power action 'reset'" in ran.err
 
 
 def test_a_snapshot_brings_every_disk_back(machine: Machine):

@@ -244,7 +244,7 @@ def test_document(run, tmp_path):
 
 def test_report_that_cannot_be_written(run, tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(RackwrightError, match="cannot be written"):
+    with pytest.raises(RackwrightError, match="Cannot write the report"):
         write_report(run()[0], make_cluster(), tmp_path / "file")
 
 
@@ -325,7 +325,7 @@ def test_page_of_an_accepted_cluster(run):
     assert "a container shares its clock" in text
     assert "-1.9 % against 125 GB/s" in text
     assert "128 MiB" in text
-    assert "differs from node to node" in text
+    assert "differs between nodes" in text
 
 
 def test_chart_is_drawn_inside_its_frame():

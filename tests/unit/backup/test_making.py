@@ -85,7 +85,7 @@ def test_a_part_that_fails_leaves_no_backup(head, clock, monkeypatch, capsys, du
     [
         ("echo '/shared is not mounted'; exit 1", "exited 1: /shared is not mounted"),
         ("mountpoint -q {folder}", "`mountpoint -q {folder}` exited 32"),
-        ("sleep 5", "`sleep 5` did not end within 0.1 s"),
+        ("sleep 5", "`sleep 5` did not finish within 0.1 s"),
         # gone while it was archived
         ("test ! -e {folder}/asked || exit 3; touch {folder}/asked", "exited 3"),
     ],
@@ -108,7 +108,7 @@ def test_a_missing_age_is_named(head, clock, monkeypatch, capsys):
     (head.programs / "age").unlink()
     monkeypatch.setenv("PATH", str(head.programs))
     assert main.main([]) == 1
-    assert "age cannot be started" in capsys.readouterr().err
+    assert "cannot start age" in capsys.readouterr().err
 
 
 def test_old_backups_and_what_a_killed_run_left_are_removed(head, clock):
@@ -289,8 +289,8 @@ def test_the_report(head, clock, capsys):
     main.main(["--report"])
     found = json.loads(capsys.readouterr().out)
     assert "does not match the manifest" in found["damage"][0]
-    assert "cannot be read: No such file" in found["damage"][1]
-    assert "head1-20251126T033000Z/manifest.json cannot be read" in found["broken"][0]
+    assert "cannot read " in found["damage"][1]
+    assert "head1-20251126T033000Z/manifest.json" in found["broken"][0]
     assert found["headers"]["slurmctld"] is None
 
 

@@ -21,7 +21,7 @@ from rackwright.secrets.secret import Secret
 from tests.unit.bmc import fake
 
 SITE = Path(__file__).parent / "site.yaml"
-UNREACHABLE = "The BMC of gpu3 (10.20.0.13) cannot be reached: no answer within 2 s."
+UNREACHABLE = "Cannot reach the BMC of gpu3 (10.20.0.13): no answer within 2 s."
 
 
 class _Store:
@@ -136,16 +136,16 @@ def _reading(**change) -> Reading:
         (
             _reading(power=Power.UNKNOWN),
             "UNKNOWN",
-            "the BMC does not report whether the node has power",
+            "the BMC does not report the power state",
         ),
         (_reading(unread=("/x",)), "UNKNOWN", "the BMC failed to read /x"),
-        (_reading(sel_full=90), "WARN", "the event log is 90 % full; a full one takes no new entries"),
+        (_reading(sel_full=90), "WARN", "the event log is 90 % full; a full log drops new entries"),
         (_reading(sel_full=100, sel_wraps=True), "PASS", None),
         (_reading(sel_full=89), "PASS", None),
         (
             _reading(identity=BmcIdentity(serial="SN2", macs=("02:00:00:00:00:02",))),
             "FAIL",
-            "the machine's serial is SN2, declared is SN1",
+            "the machine's serial is SN2, but SN1 is declared",
         ),
     ],
 )
@@ -160,7 +160,7 @@ def test_a_declared_mac_that_is_none_of_its_ports(site):
     (found,) = status_of(_node(site, mac="02:00:00:00:00:02"), reading).findings
     assert (str(found.status), found.text) == (
         "WARN",
-        "the declared MAC 02:00:00:00:00:02 is none of its ports: 02:00:00:00:00:03",
+        "the declared MAC 02:00:00:00:00:02 is not one of its ports: 02:00:00:00:00:03",
     )
 
 
@@ -210,7 +210,7 @@ def test_power_status(rackwright):
     assert (status, out) == (4, "gpu1: on\ngpu2: off\n")
     assert err.splitlines() == [
         f"error: {UNREACHABLE}",
-        "hint: is its address right, its cable in, and does this host have a route to its network?",
+        "hint: check its address and cable; does this host have a route to its network?",
         "out of scope, no `bmc` is declared: head1",
     ]
 

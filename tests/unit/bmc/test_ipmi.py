@@ -239,7 +239,7 @@ def test_silence(ipmitool):
     error = _fails(ipmitool, recorded.NO_SESSION)
     assert isinstance(error, NoAnswer)
     assert error.message == f"{LABEL} does not answer IPMI on UDP port 623 (power status)."
-    assert error.hint == "is its address right, its cable in, and IPMI over LAN enabled on the BMC?"
+    assert error.hint == "check its address and cable; is IPMI over LAN enabled on the BMC?"
 
 
 def test_an_order_without_an_answer_may_have_been_carried_out(ipmitool):
@@ -258,9 +258,9 @@ def test_an_order_without_an_answer_may_have_been_carried_out(ipmitool):
 @pytest.mark.parametrize("said", [recorded.NO_SUITE, recorded.ANOTHER_SUITE])
 def test_no_cipher_suite_17(ipmitool, said):
     error = _fails(ipmitool, said)
-    assert error.message == f"{LABEL} refuses cipher suite 17 of IPMI (power status)."
+    assert error.message == f"{LABEL} refuses IPMI cipher suite 17 (power status)."
     assert error.hint == (
-        "update its firmware, or declare `cipher_suite: 3`, which old BMCs know; its SHA-1 is weaker"
+        "update its firmware, or declare `cipher_suite: 3`, which older BMCs support; its SHA-1 is weaker"
     )
 
 
@@ -270,7 +270,7 @@ def test_the_cipher_suite_is_the_declared_one(ipmitool):
     suites = [line.partition(" -C ")[2].split()[0] for line in (ipmitool / "asked").read_text().splitlines()]
     assert suites == ["17", "3"]
     error = _fails(ipmitool, recorded.ANOTHER_SUITE, cipher_suite=3)
-    assert error.message == f"{LABEL} refuses cipher suite 3 of IPMI (power status)."
+    assert error.message == f"{LABEL} refuses IPMI cipher suite 3 (power status)."
     assert error.hint == "declare `cipher_suite: 17`; weaker suites than 3 are not used"
 
 
@@ -300,7 +300,7 @@ def test_a_password_that_ipmi_cannot_have(ipmitool):
     with pytest.raises(BmcError) as caught:
         IpmiClient(_target("x" * 21)).power()
     assert caught.value.message == (
-        "The secret bmc_password, for the BMC of gpu001, is not a valid password for IPMI: more than 20 bytes, or several lines."
+        "The secret bmc_password, for the BMC of gpu001, is not a valid IPMI password: it has more than 20 bytes, or several lines."
     )
 
 
@@ -321,7 +321,7 @@ def test_what_ipmi_cannot_do(act, what):
     with pytest.raises(BmcError) as caught:
         act(IpmiClient(_target()))
     assert caught.value.message == f"{LABEL} cannot {what} over IPMI."
-    assert caught.value.hint == "declare `protocol: redfish` if this BMC speaks it"
+    assert caught.value.hint == "declare `protocol: redfish` if this BMC supports it"
 
 
 def test_health_goes_on_without_dcmi(ipmitool):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rackwright.bmc.mok_manager import MokManager, NotEnrolled, Pace, UnknownScreen
+from rackwright.bmc.mok_manager import MokManager, NotEnrolled, Timing, UnknownScreen
 from rackwright.errors import BmcError
 from rackwright.secrets.secret import Secret
 from tests.unit.bmc.mok_machine import SHA1, Machine
@@ -25,7 +25,7 @@ class Clock:
 
 def enrol(machine, *, sha1=SHA1, appears=30, stopped=lambda: False):
     manager = MokManager(
-        "gpu1", machine, Pace(step=20), stopped=stopped, clock=Clock(), sleep=lambda seconds: None
+        "gpu1", machine, Timing(step=20), stopped=stopped, clock=Clock(), sleep=lambda seconds: None
     )
     manager.enrol(sha1, PASSWORD, appears)
 
@@ -52,7 +52,7 @@ def test_a_long_certificate_leaves_one_line_of_its_fingerprint():
 def test_another_key_is_not_enrolled():
     """Root on the node can change the request, which the password does not cover."""
     machine = Machine()
-    with pytest.raises(NotEnrolled, match="would enrol another key, with the SHA-1 10 11 12"):
+    with pytest.raises(NotEnrolled, match="would enrol another key, with SHA-1 10 11 12"):
         enrol(machine, sha1=bytes(20))
     assert (machine.at, machine.typed) == ("view", b" \x1b[B\r\r")
 
@@ -93,7 +93,7 @@ def test_what_is_not_mokmanager_is_shown_and_not_answered():
 def test_linux_without_mokmanager_is_not_waited_for():
     machine = Machine(first="off")
     machine.say("[    0.000000] Linux version 6.12.94+deb13-amd64")
-    with pytest.raises(UnknownScreen, match="booted Linux, and MokManager was not on its serial console"):
+    with pytest.raises(UnknownScreen, match="booted Linux without showing MokManager on its serial console"):
         enrol(machine, appears=10**6)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rackwright.bmc.mok_manager import MokManager, Pace
+from rackwright.bmc.mok_manager import MokManager, Timing
 from rackwright.secrets.secret import Secret
 from tests.unit.bmc.test_mok_manager import Clock
 
@@ -42,6 +42,6 @@ class Replay:
 def test_the_same_keys_are_typed_again(path, size):
     recorded = json.loads(path.read_text())
     channel = Replay(recorded["steps"], size)
-    manager = MokManager("gpu1", channel, Pace(step=10**6), clock=Clock(), sleep=lambda seconds: None)
+    manager = MokManager("gpu1", channel, Timing(step=10**6), clock=Clock(), sleep=lambda seconds: None)
     manager.enrol(bytes.fromhex(recorded["sha1"]), Secret("of the enrolment", recorded["password"]), 10**6)
     assert not [step for step in channel.steps if "typed" in step]

@@ -340,10 +340,10 @@ def test_a_bmc_that_cannot_boot_by_http(pki):
     with fake.serving(fake.tree("xcc"), pki) as bmc, pytest.raises(BmcError) as caught:
         bmc.client().set_boot(BootTarget.HTTP, once=True, http_uri="http://10.77.0.1/shim.efi")
     assert caught.value.message == (
-        f"The BMC of gpu001 (127.0.0.1, port {bmc.port}) cannot boot from UefiHttp; it offers BiosSetup, Cd, Hdd, "
+        f"The BMC of gpu001 (127.0.0.1, port {bmc.port}) cannot boot from UefiHttp; it supports BiosSetup, Cd, Hdd, "
         "None, Pxe."
     )
-    assert caught.value.hint == "declare another `boot` way for this node"
+    assert caught.value.hint == "declare another `boot` method for this node"
 
 
 def test_virtual_media(dialect):
@@ -373,7 +373,7 @@ def test_media_without_a_drive(bmc):
         BmcError, match="cannot take virtual media: it has no virtual drive for CDs"
     ) as caught:
         bmc.client().insert_media("http://10.77.0.1/one.iso")
-    assert "licence" in str(caught.value.hint)
+    assert "license" in str(caught.value.hint)
 
 
 def test_a_bmc_that_asks_for_the_protocol_of_an_image(bmc):
@@ -459,7 +459,7 @@ def test_bios_attributes(bmc):
 
 
 def test_an_unknown_bios_attribute(bmc):
-    with pytest.raises(BmcError, match=r"cannot set Sriov: its BIOS lacks the attribute\.$"):
+    with pytest.raises(BmcError, match=r"cannot set Sriov: its BIOS does not have the attribute\.$"):
         bmc.client().set_bios({"Sriov": "Enabled"})
     assert bmc.changes() == []
 

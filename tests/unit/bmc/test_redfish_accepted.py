@@ -68,8 +68,7 @@ def test_a_cd_that_never_comes_is_an_error_that_names_the_drive(name, pki):
         slow = Slow(bmc, name)
         error = refused(slow.insert)
     assert error.message == (
-        f"{bmc.target()} cannot insert virtual media: it accepted the image, and its drive {WHICH[name]} does not "
-        "have it: it reports `Inserted: false`."
+        f"{bmc.target()} cannot insert virtual media: it accepted the image, but its drive {WHICH[name]} does not have it: it reports `Inserted: false`."
     )
     assert error.hint is not None
     assert "can the BMC reach `bmc_server`" in error.hint
@@ -180,7 +179,7 @@ def test_the_boot_target_is_read_back(bmc, waits, boot):
 def test_another_boot_target_than_the_one_written(bmc, reported):
     override = Override(bmc, BootSourceOverrideTarget=reported)
     assert refused(override.set).message == (
-        f"{bmc.target()} cannot boot from Cd: it accepted that, and reports the target {reported}."
+        f"{bmc.target()} cannot boot from Cd: it accepted that, but reports the target {reported}."
     )
     assert 5 <= sum(override.pauses) <= 15
 

@@ -17,11 +17,8 @@ from tests.unit.bmc import fake
 SYSTEMS = "/redfish/v1/Systems"
 SYSTEM = "/redfish/v1/Systems/System.Embedded.1"
 RESET = f"{SYSTEM}/Actions/ComputerSystem.Reset"
-HINT_ROLE = (
-    "give root the role Administrator on the BMC; some functions need a licence of its maker, and a new BMC may ask for "
-    "another password first"
-)
-HINT_RESET = "reset the BMC itself, e.g. by its web page"
+HINT_ROLE = "give root the role Administrator on the BMC; some functions need a vendor license, and a new BMC may require a password change first"
+HINT_RESET = "reset the BMC itself, e.g. in its web interface"
 
 
 def _error(act, kind: type[BmcError] = BmcError) -> BmcError:
@@ -33,7 +30,7 @@ def _error(act, kind: type[BmcError] = BmcError) -> BmcError:
 def test_a_wrong_password_is_sent_once(bmc):
     error = _error(lambda: bmc.client(password="wrong").power())
     assert error.message == (
-        f"{bmc.target()} refuses the password of user root (POST /redfish/v1/SessionService/Sessions)."
+        f"{bmc.target()} rejects the password of user root (POST /redfish/v1/SessionService/Sessions)."
     )
     assert error.hint == (
         "store the right one with: rackwright secrets put bmc_password FILE; after several wrong ones many BMCs lock "
@@ -67,13 +64,13 @@ def test_a_wrong_password_is_sent_once(bmc):
             500,
             ResourceBroken,
             f"failed at POST {RESET} with HTTP status 500: The reason.",
-            f"run again; if it stays so, {HINT_RESET}",
+            f"run again; if it fails again, {HINT_RESET}",
         ),
         (
             400,
             BmcError,
             "cannot change the power: The reason.",
-            "`rackwright bmc status FILE` prints its firmware; its maker's notes say what it accepts",
+            "`rackwright bmc status FILE` prints its firmware; see the vendor's release notes",
         ),
     ],
 )
@@ -106,7 +103,7 @@ def test_a_bmc_that_stays_busy(bmc, after, waits):
         f"{bmc.target()} is too busy for GET {SYSTEMS}: it answered 503 {len(waits) + 1} times."
     )
     assert error.hint == (
-        "run again in a few minutes; a BMC that stays busy needs a reset, e.g. by its web page"
+        "run again in a few minutes; if the BMC stays busy, reset it, e.g. in its web interface"
     )
     assert done == waits
 
@@ -154,8 +151,8 @@ def test_a_bmc_that_hangs_in_the_handshake(bmc):
 def test_what_is_asked_together_has_a_limit(bmc):
     client = bmc.client(within=0.0)
     error = _error(client.power, NoAnswer)
-    assert error.message == f"{bmc.target()} is too slow: there was no time left for GET /redfish/v1/."
-    assert error.hint == "run again with --limit for this node alone"
+    assert error.message == f"{bmc.target()} is too slow: no time left for GET /redfish/v1/."
+    assert error.hint == "run again with --limit for this node only"
 
 
 def test_a_closed_connection_is_opened_again_for_reading(bmc):
@@ -198,7 +195,7 @@ def test_a_redirect_to_another_host_is_not_followed(bmc, location):
     bmc.fault(SYSTEMS, lambda handler: fake.answer(handler, 302, Location=location))
     error = _error(lambda: bmc.client().power())
     assert error.message == f"{bmc.target()} refers to another host, {location}, which is not followed."
-    assert error.hint == "is this the BMC's address, and not that of a proxy or a load balancer?"
+    assert error.hint == "is this the BMC's address, not that of a proxy or load balancer?"
 
 
 def test_a_document_that_refers_to_another_host(bmc):
@@ -212,7 +209,7 @@ def test_a_document_that_refers_to_another_host(bmc):
 def test_a_circle_of_redirects(bmc):
     bmc.fault(SYSTEMS, lambda handler: fake.answer(handler, 302, Location=SYSTEMS))
     error = _error(lambda: bmc.client().power())
-    assert error.message == f"{bmc.target()} redirects GET {SYSTEMS} without an end."
+    assert error.message == f"{bmc.target()} redirects GET {SYSTEMS} in a loop."
 
 
 def test_an_answer_that_is_no_json(bmc):
@@ -226,7 +223,7 @@ def test_an_answer_that_is_no_json(bmc):
     bmc.fault(SYSTEMS, page)
     error = _error(lambda: bmc.client().power())
     assert error.message.startswith(
-        f"The answer of the BMC of gpu001 (127.0.0.1, port {bmc.port}) to GET {SYSTEMS} cannot be read: it is not JSON"
+        f"The answer of the BMC of gpu001 (127.0.0.1, port {bmc.port}) to GET {SYSTEMS} is unreadable: it is not valid JSON"
     )
 
 
@@ -234,10 +231,8 @@ def test_a_bmc_that_is_off(bmc):
     with socket.create_server(("127.0.0.1", 0)) as closed:
         bmc.port = closed.getsockname()[1]
     error = _error(lambda: bmc.client().power(), NoAnswer)
-    assert error.message == f"{bmc.target()} cannot be reached: connection refused."
-    assert error.hint == (
-        "is its address right, its cable in, and does this host have a route to its network?"
-    )
+    assert error.message == f"Cannot reach {bmc.target().named}: connection refused."
+    assert error.hint == ("check its address and cable; does this host have a route to its network?")
 
 
 def test_a_port_without_tls(bmc):
@@ -272,11 +267,10 @@ def test_a_certificate_of_an_unknown_ca(bmc, pki):
     other, _ = fake.certificate(pki, "127.0.0.9")
     error = _error(lambda: bmc.client(ca=other).power())
     assert error.message == (
-        f"{bmc.target()} has a certificate that the CAs in {other} do not vouch for: self-signed certificate."
+        f"{bmc.target()} has a certificate that the CAs in {other} did not sign: self-signed certificate."
     )
     assert error.hint == (
-        "declare the CA that signed it as `ca`, or compare its SHA-256 with the one on the BMC's own web page or "
-        f"console and pin it: certificate: {bmc.fingerprint}"
+        f"declare the CA that signed it as `ca`, or compare its SHA-256 in the BMC's web interface or console and pin it: certificate: {bmc.fingerprint}"
     )
     assert bmc.asked == []
 
@@ -295,8 +289,7 @@ def test_a_pinned_certificate(bmc):
 def test_another_certificate_than_the_pinned_one_gets_no_request(bmc):
     error = _error(lambda: bmc.client(certificate="0" * 64).power())
     assert error.message == (
-        f"{bmc.target()} has another certificate than declared: its SHA-256 is {bmc.fingerprint}, declared is "
-        f"{'0' * 64}."
+        f"{bmc.target()} presents a different certificate than declared: its SHA-256 is {bmc.fingerprint}, declared is {'0' * 64}."
     )
     assert error.hint is not None
     assert error.hint.startswith("possible man-in-the-middle attack; ")
@@ -306,7 +299,7 @@ def test_another_certificate_than_the_pinned_one_gets_no_request(bmc):
 def test_a_ca_file_that_is_not_there(bmc, tmp_path):
     error = _error(lambda: bmc.client(ca=tmp_path / "none.pem").power())
     assert error.message == (
-        f"The CA file {tmp_path}/none.pem of gpu001's BMC cannot be used: no such file or directory."
+        f"The CA file {tmp_path}/none.pem of gpu001's BMC is not usable: no such file or directory."
     )
 
 
@@ -372,7 +365,7 @@ def test_basic_where_there_are_no_sessions(bmc, status):
 def test_basic_with_a_wrong_password(bmc):
     bmc.session_service = False
     error = _error(lambda: bmc.client(password="wrong").power())
-    assert error.message == f"{bmc.target()} refuses the password of user root (GET {SYSTEMS})."
+    assert error.message == f"{bmc.target()} rejects the password of user root (GET {SYSTEMS})."
 
 
 def test_the_password_is_nowhere(bmc, caplog, capsys):

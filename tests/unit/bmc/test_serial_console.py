@@ -127,7 +127,7 @@ def test_sol_that_does_not_come(ipmitool, monkeypatch):
 
 def test_a_bmc_without_a_console():
     opened = console_of(make_cluster(), node(), lambda node: Client(None))
-    with pytest.raises(BmcError, match="offers no serial console over ssh"), opened:
+    with pytest.raises(BmcError, match="offers no serial console over SSH"), opened:
         pytest.fail("it was opened")
 
 
@@ -140,7 +140,7 @@ def test_the_line_of_a_lab_machine():
         channel.write(b" ")
         assert theirs.recv(9) == b" "
         theirs.close()
-        with pytest.raises(BmcError, match="the machine was switched off"):
+        with pytest.raises(BmcError, match="the machine was powered off"):
             channel.read(5)
 
 

@@ -89,7 +89,7 @@ def _with(mig, sku="dgx-h100"):
             "",
             "dgx-h100 has no MIG configuration whole.",
             (
-                "its configurations: all-disabled, all-balanced, all-1g.10gb, all-1g.20gb, all-2g.20gb, all-3g.40gb, "
+                "its MIG configurations: all-disabled, all-balanced, all-1g.10gb, all-1g.20gb, all-2g.20gb, all-3g.40gb, "
                 "all-4g.40gb, all-7g.80gb, all-1g.10gb.me"
             ),
         ),

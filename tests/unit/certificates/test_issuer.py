@@ -62,7 +62,7 @@ def test_a_given_ca_needs_its_own_key():
     key = new_key()
     certificate = self_signed(key)
     assert given_key(key_pem(key), certificate) is not None
-    with pytest.raises(SecretsError, match="is not the key of its certificate"):
+    with pytest.raises(SecretsError, match="does not match its certificate"):
         given_key(key_pem(new_key()), certificate)
     with pytest.raises(SecretsError, match="not an ECDSA or RSA key in PEM"):
         given_key("nothing", certificate)
@@ -72,7 +72,7 @@ def test_a_given_ca_needs_its_own_key():
     ("certificate", "problem"),
     [
         (self_signed(new_key()), None),
-        (self_signed(new_key(), ca=False), "is not the certificate of a CA"),
+        (self_signed(new_key(), ca=False), "is not a CA certificate"),
         (self_signed(new_key(), NOW - DAY), f"expired on {NOW - DAY:%Y-%m-%d}"),
     ],
 )
@@ -90,13 +90,13 @@ def test_a_ca_of_the_future():
     ("found", "reason"),
     [
         (GOOD, None),
-        (OnNode(), "there is none"),
+        (OnNode(), "it is missing"),
         (replace(GOOD, key=None), "its key is missing"),
-        (replace(GOOD, pem="hello"), "it cannot be read: it does not hold certificates alone"),
-        (on_node(CA, names=("head1",)), "its names are not those declared"),
+        (replace(GOOD, pem="hello"), "it is unreadable: it contains something other than certificates"),
+        (on_node(CA, names=("head1",)), "its names differ from those declared"),
         (on_node(issuer(generate("site_ca_key"))), "it is not signed by the site's CA"),
-        (replace(GOOD, key_sha256="0" * 64), "the key on the node is not its key"),
-        (replace(GOOD, key_sha256=None), "the key on the node cannot be read"),
+        (replace(GOOD, key_sha256="0" * 64), "the key on the node does not match it"),
+        (replace(GOOD, key_sha256=None), "the key on the node is unreadable"),
         (on_node(CA, until=NOW - timedelta(hours=1)), "it has expired"),
         (on_node(CA, until=NOW + 30 * DAY), "it expires within 30 days"),
         (on_node(CA, until=NOW + 30 * DAY + timedelta(seconds=1)), None),
@@ -175,11 +175,11 @@ def test_a_plan_describes_what_is_there():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "does not hold certificates alone"),
+        ("", "contains something other than certificates"),
         ("x" * 16385, "more than 16384 characters"),
-        (CA.trusted + SECRET, "does not hold certificates alone"),
-        (CA.trusted.replace("MII", "AAA"), "is not a certificate"),
-        ("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----", "is not a certificate"),
+        (CA.trusted + SECRET, "contains something other than certificates"),
+        (CA.trusted.replace("MII", "AAA"), "is not a valid certificate"),
+        ("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----", "is not a valid certificate"),
     ],
 )
 def test_what_cannot_be_read_is_refused(text, message):

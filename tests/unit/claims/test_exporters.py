@@ -154,5 +154,5 @@ def test_where_it_does_not_apply_or_cannot_be():
         result = judged("some_exporter", (check,), check.name, container, worker(container), FakeHost({}))
         assert (result.status, result.evidence) == (
             "OUT OF SCOPE",
-            "a container's slots, sensors and links are its host's",
+            "a container's slots, sensors and links belong to its host",
         )

@@ -150,7 +150,7 @@ def test_a_screen_that_is_not_known_is_unknown_and_ends_the_run(site, rackwright
     assert found.status == 1
     assert "gpu1: UNKNOWN: the serial console of gpu1 does not show" in found.err
     assert "    Press F1 to continue" in found.err
-    assert "gpu2: not begun: gpu1 failed" in found.err
+    assert "gpu2: not started: gpu1 failed" in found.err
     assert nodes["gpu1"].requested is None
 
 
@@ -174,4 +174,4 @@ def test_a_private_key_is_refused(site, rackwright, tmp_path):
     file, *_ = site
     (tmp_path / "mok.key").write_text("-----BEGIN PRIVATE KEY-----\n")
     found = rackwright(*command(file, tmp_path / "mok.key", "gpu1"))
-    assert "mok.key is not a certificate: it does not hold certificates alone." in found.err
+    assert "mok.key is not a valid certificate: it contains something other than certificates." in found.err

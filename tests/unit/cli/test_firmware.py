@@ -104,8 +104,8 @@ def test_check(site, rackwright):
         "gpu[1-2] SriovGlobalEnable differs Disabled Enabled",
         "OUT OF SCOPE head1 no `bmc` is declared",
         "differs gpu[1-2]",
-        "UNKNOWN gpu3 The BMC of gpu3 (10.20.0.13) cannot be reached: no answer within 2 s.",
-        "hint: is its address right, its cable in, and does this host have a route to its network?",
+        "UNKNOWN gpu3 Cannot reach the BMC of gpu3 (10.20.0.13): no answer within 2 s.",
+        "hint: check its address and cable; does this host have a route to its network?",
     ]
 
 
@@ -133,7 +133,7 @@ def test_a_file_without_firmware(site, rackwright):
 def test_a_bmc_that_is_silent_keeps_everything_from_being_changed(site, rackwright):
     found = rackwright("firmware", "update", site[0], "--limit", "gpu[1-3]", "--confirm", "gpu[1-3]")
     assert found.status == 1
-    assert "error: Nothing was changed: The BMC of gpu3 (10.20.0.13) cannot be reached" in found.err
+    assert "error: Nothing was changed: Cannot reach the BMC of gpu3 (10.20.0.13)" in found.err
     assert site[1].images == []
 
 
@@ -177,7 +177,7 @@ def test_the_first_failure_ends_the_run(site, rackwright):
     found = rackwright("firmware", "update", file, "--limit", "gpu[1-2]", "--confirm", "gpu[1-2]")
     assert found.status == 1
     assert f"gpu1: bios 2.6.6 -> 2.7.1 (bios.exe): failed: {SAID}" in found.err
-    assert "gpu2: not begun: gpu1 failed" in found.err
+    assert "gpu2: not started: gpu1 failed" in found.err
     assert f"0 of 2 nodes are as declared; see: rackwright firmware check {file}" in found.err
     assert second.images == []
 
@@ -196,7 +196,7 @@ def test_a_file_that_is_another_one(site, rackwright, tmp_path):
     site[0].write_text(SITE.read_text() + FIRMWARE.format(image=f"file: bios.exe, sha256: {digest}"))
     found = rackwright("firmware", "update", site[0], "--limit", "gpu1", "--confirm", "gpu1")
     assert found.status == 1
-    assert f"declared is {digest}; nothing was changed." in found.err
+    assert f"but {digest} is declared; nothing was changed." in found.err
 
 
 def test_bios(site, rackwright):

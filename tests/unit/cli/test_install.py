@@ -210,7 +210,7 @@ def test_another_disk_is_not_confirmed(rackwright, file, serial, message, hint):
 
 def test_a_node_that_is_not_held(rackwright, file):
     found = rackwright("install", file, "--erase", "w1=D1")
-    assert (found.status, found.err) == (1, "error: w1 is not held: it is declared.\n")
+    assert (found.status, found.err) == (1, "error: w1 is not on hold: it is declared.\n")
 
 
 def survey(node, number, *disks, **changes):

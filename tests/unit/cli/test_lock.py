@@ -75,7 +75,7 @@ def test_nothing_to_lock(rackwright, tmp_path):
     file = write_cluster(tmp_path, {"dgx-h100": UBUNTU}, None)
     result = rackwright("lock", file)
     assert result.status == 1
-    assert result.err.startswith("error: demo.yaml has no section gpu_stack, so there is nothing to lock.\n")
+    assert result.err.startswith("error: demo.yaml has no section gpu_stack to lock.\n")
 
 
 def test_show_tells_where_the_wish_comes_from(rackwright, file):

@@ -91,7 +91,7 @@ def test_what_is_asked(rackwright, asked, file):
     given += ("--grep", "xid", "--priority", "err", "--audit", "--lines", "5")
     assert rackwright("logs", file, *given).status == 0
     (question,) = asked
-    assert question == command.Question(
+    assert question == command.LogQuery(
         since=NOW - 7200,
         until=NOW - 1800,
         nodes="w[1-2]",
@@ -109,7 +109,7 @@ def test_what_is_asked(rackwright, asked, file):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (("--since", "soon"), "soon is not a time."),
+        (("--since", "soon"), "soon is not a valid time."),
         (("--unit", "a b"), "a b is not the name of a unit."),
         (("--priority", "loud"), "loud is not a priority."),
         (("--priority", "8"), "8 is not a priority."),
@@ -161,4 +161,4 @@ def test_errors_have_a_hint(rackwright, asked, file):
 def test_a_file_without_the_role_says_so(rackwright, file):
     result = rackwright("logs", file)
     assert result.status == 1
-    assert "declares no central place for logs" in result.err
+    assert "declares no central log store" in result.err

@@ -77,7 +77,7 @@ def test_commands_need_a_store(file, rackwright, tmp_path):
         ("add-recipient", str(Identity.generate().to_public()), file),
     ):
         result = rackwright("secrets", *arguments)
-        assert (result.status, "There are no secrets of cluster" in result.err) == (1, True), arguments
+        assert (result.status, "has no secrets yet" in result.err) == (1, True), arguments
 
 
 def test_put_reads_standard_input(file, values, monkeypatch):
@@ -112,7 +112,7 @@ def test_backup_and_restore(file, values, tmp_path):
     backup = tmp_path / "copy.age"
     assert values("backup", backup, file).out == f"{backup}: 2 secrets, decrypted and compared\n"
     before = store(file).content()
-    assert "exists already" in values("backup", backup, file).err
+    assert "already exists" in values("backup", backup, file).err
     store(file).path.unlink()
     assert values("restore", backup, file).status == 0
     assert store(file).content() == before
@@ -165,7 +165,7 @@ def test_rotate_wants_the_cluster_s_name(file, values, monkeypatch, answer):
     assert result.status == 2
     assert "is not the name of the cluster" in result.err
     assert "Rotation of munge_key:" in result.out
-    assert "canary and waves do not apply" in result.out
+    assert "canaries and waves do not apply" in result.out
     assert store(file).content() == before
 
 

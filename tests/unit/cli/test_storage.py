@@ -95,10 +95,10 @@ def test_a_cluster_without_a_workload_manager(rackwright, file):
 @pytest.mark.parametrize(
     ("bench", "message", "hint"),
     [
-        ("{block_kib: 6}", "`block_kib` is 6, which is not a multiple of 4.", "e.g. `block_kib: 4096`"),
+        ("{block_kib: 6}", "`block_kib` must be a multiple of 4, not 6.", "e.g. `block_kib: 4096`"),
         (
             "{size_mib: 6, block_kib: 4096}",
-            "`size_mib` (6) is not a whole number of blocks of 4096 KiB.",
+            "`size_mib` (6) must be a whole number of blocks of 4096 KiB.",
             "e.g. `size_mib: 4096, block_kib: 4096`",
         ),
         (
@@ -106,7 +106,7 @@ def test_a_cluster_without_a_workload_manager(rackwright, file):
             "psync has one I/O in flight: `depth` above 1 has no effect.",
             "e.g. `engine: libaio`, or more `jobs`",
         ),
-        ("{folder: ../etc}", "`folder` (../etc) leaves the filesystem.", "e.g. `folder: bench`"),
+        ("{folder: ../etc}", "`folder` (../etc) points outside the filesystem.", "e.g. `folder: bench`"),
         (
             "{checkpoint: {ranks_per_node: 1}}",
             "The checkpoint stage needs at least four ranks.",

@@ -46,7 +46,7 @@ def test_a_wrong_file(rackwright, bad):
     assert result.status == 1
     assert result.out == (
         f"{bad}:29:9: ssh.user: "
-        "rackwright logs in as an unprivileged user and becomes root with sudo, never as root.\n"
+        "rackwright logs in as an unprivileged user and uses sudo; it never logs in as root.\n"
         "  value: root\n"
         "  hint: name an unprivileged user, e.g. `admin`\n"
         "\n"
@@ -69,11 +69,8 @@ def test_json_of_a_correct_file(rackwright, good):
     }
 
 
-WARNING = "nodes[1].addresses.ib: ib is InfiniBand, but cpu-16c-64g has no fabric port, so nothing is known of its links."
-HINT = (
-    "declare the nodes as a SKU of the site under `skus`, with the ports they have, e.g. "
-    "`nics: [{purpose: fabric, kind: infiniband, speed_gbps: 400, rail: 0}, ...]`"
-)
+WARNING = "nodes[1].addresses.ib: ib is InfiniBand, but cpu-16c-64g has no fabric port; its links cannot be checked."
+HINT = "declare a site SKU with the actual ports under `skus`, e.g. `nics: [{purpose: fabric, kind: infiniband, speed_gbps: 400, rail: 0}, ...]`"
 
 
 def test_a_file_with_a_warning_is_correct(rackwright, odd):
@@ -142,7 +139,7 @@ def test_json_of_a_wrong_file(rackwright, bad):
         "column": 9,
         "path": "ssh.user",
         "value": "root",
-        "message": "rackwright logs in as an unprivileged user and becomes root with sudo, never as root.",
+        "message": "rackwright logs in as an unprivileged user and uses sudo; it never logs in as root.",
         "hint": "name an unprivileged user, e.g. `admin`",
     }
     assert document["problems"][1]["value"] is None
@@ -211,7 +208,7 @@ def entries(rackwright, path, *edits):
 
 def test_a_missing_lock_is_one_entry_after_the_files_own_mistakes(rackwright, tmp_path):
     path = tmp_path / "locked.yaml"
-    missing = f"There is no lock file {tmp_path}/locked.lock.yaml."
+    missing = f"The lock file {tmp_path}/locked.lock.yaml does not exist."
     *others, last = entries(rackwright, path)
     assert last == ("gpu_stack", missing, f"correct the mistakes above, then {AGAIN}")
     assert [where for where, _, _ in others] == ["roles.nvidia_driver.repository_key"]
@@ -224,7 +221,7 @@ def test_a_missing_lock_alone_names_the_command(rackwright, tmp_path):
     path = tmp_path / "locked.yaml"
     path.write_text(change(*LOCKED).replace("  nvidia_driver: {}\n", "").replace("  fabricmanager: {}", ""))
     (problem,) = json.loads(rackwright("validate", path, "--json").out)["problems"]
-    assert problem["message"] == f"There is no lock file {tmp_path}/locked.lock.yaml."
+    assert problem["message"] == f"The lock file {tmp_path}/locked.lock.yaml does not exist."
     assert (problem["path"], problem["hint"]) == ("gpu_stack", AGAIN)
 
 

@@ -21,8 +21,8 @@ from tests.unit.clusterfile.fabric_files import (
 )
 
 NAMES = Names("ib", ("w1", "w2"), (NodePort("w1", 0), NodePort("w1", 1)))
-COLUMNS_HINT = f"begin the list with `{HEADER}`; speed_gbps, lanes, label may follow"
-QUOTES_HINT = 'put a text with commas or quotes in quotes, and double quotes in it: "K17 ""spare"""'
+COLUMNS_HINT = f"start the list with the header `{HEADER}`; optional: speed_gbps, lanes, label"
+QUOTES_HINT = 'quote text that contains commas or quotes, and double each quote in it: "K17 ""spare"""'
 UPLINKS = "fabrics:\n  ib: {spines: t1, uplinks: {each: 1, leaf_first: 33}, cables: cables.csv}\n"
 
 
@@ -66,11 +66,19 @@ def test_a_list_without_rows_declares_nothing(tmp_path):
     [
         (b"", "cables.csv is empty.", COLUMNS_HINT),
         (b"\n# later\n", "cables.csv is empty.", COLUMNS_HINT),
-        (b"from,to\nw1,b1\n", "cables.csv:1: The header lacks from_port, to_port.", COLUMNS_HINT),
-        (b"w1,0,b1,4\n", "cables.csv:1: The header lacks from, from_port, to, to_port.", COLUMNS_HINT),
+        (
+            b"from,to\nw1,b1\n",
+            "cables.csv:1: Missing columns in the header: from_port, to_port.",
+            COLUMNS_HINT,
+        ),
+        (
+            b"w1,0,b1,4\n",
+            "cables.csv:1: Missing columns in the header: from, from_port, to, to_port.",
+            COLUMNS_HINT,
+        ),
         (
             b"#\nfrom;from_port;to;to_port\n",
-            "cables.csv:2: The header lacks from, from_port, to, to_port.",
+            "cables.csv:2: Missing columns in the header: from, from_port, to, to_port.",
             "separate the columns with commas",
         ),
         (f"{HEADER},labels\n".encode(), "cables.csv:1: Unknown column labels.", "did you mean `label`?"),
@@ -80,16 +88,16 @@ def test_a_list_without_rows_declares_nothing(tmp_path):
             "cables.csv:1: A column has no name.",
             "columns: from, from_port, to, to_port, speed_gbps, lanes, label",
         ),
-        (b'from,"to\n', "cables.csv:1: A quote is not closed on its line.", QUOTES_HINT),
-        (b"x" * 200_000, "cables.csv:1: The line has more than 1000 characters.", None),
+        (b'from,"to\n', "cables.csv:1: The line has an unclosed quote.", QUOTES_HINT),
+        (b"x" * 200_000, "cables.csv:1: The line is longer than 1000 characters.", None),
         (
             f"{HEADER}\r\nw1,0,b1,4\r\nw1,1,b1,\xe9".encode("latin-1"),
-            "cables.csv:3: The file is not UTF-8: byte 0xe9 is not a character.",
+            "cables.csv:3: The file is not valid UTF-8: byte 0xe9 is invalid.",
             "save the file as UTF-8",
         ),
         (
             HEADER.encode("utf-16"),
-            "cables.csv:1: The file is not UTF-8: byte 0xff is not a character.",
+            "cables.csv:1: The file is not valid UTF-8: byte 0xff is invalid.",
             "save the file as UTF-8",
         ),
         (b"#" * (MAX_BYTES + 1), "cables.csv is larger than 16 MiB.", None),
@@ -106,7 +114,7 @@ def test_a_list_that_is_not_there_or_no_file(tmp_path):
     assert said(tmp_path, LIST, LEAVES) == [(SECTION_LINE, f"{path} does not exist.", relative)]
     path.mkdir()
     assert said(tmp_path, LIST, LEAVES) == [
-        (SECTION_LINE, f"{path} is not a file.", "give the file inside it")
+        (SECTION_LINE, f"{path} is not a file.", "name a file in this directory")
     ]
     path.rmdir()
     os.mkfifo(path)
@@ -114,14 +122,14 @@ def test_a_list_that_is_not_there_or_no_file(tmp_path):
     path.unlink()
     path.symlink_to(path)
     assert said(tmp_path, LIST, LEAVES) == [
-        (SECTION_LINE, f"{path} cannot be read: too many levels of symbolic links.", None)
+        (SECTION_LINE, f"Cannot read {path}: too many levels of symbolic links.", None)
     ]
     long = tmp_path / ("long-" * 60)
     [mistake] = read_cable_list(long, NAMES).mistakes
-    assert mistake.message == f"{long} cannot be read: file name too long."
+    assert mistake.message == f"Cannot read {long}: file name too long."
 
 
-SWITCH_HINT = "a port of a switch is a number from 1, e.g. `12`"
+SWITCH_HINT = "switch ports are numbered from 1, e.g. `12`"
 
 
 @pytest.mark.parametrize(
@@ -131,45 +139,45 @@ SWITCH_HINT = "a port of a switch is a number from 1, e.g. `12`"
         ("w2,0,b1,40", "w2 rail 0 has no address on ib.", None),
         ("w1,port1,b1,40", "port1 is not a rail of w1.", "e.g. `rail0`"),
         ("w1,\u0661,b1,40", "\u0661 is not a rail of w1.", "e.g. `rail0`"),
-        ("w1,rail0,b1,swp4", "swp4 is not a port of b1.", SWITCH_HINT),
-        ("w1,rail0,b1,\u0661", "\u0661 is not a port of b1.", SWITCH_HINT),
-        ("w1,rail0,b1,10000", "10000 is not a port of b1.", SWITCH_HINT),
+        ("w1,rail0,b1,swp4", "swp4 is not a valid port of b1.", SWITCH_HINT),
+        ("w1,rail0,b1,\u0661", "\u0661 is not a valid port of b1.", SWITCH_HINT),
+        ("w1,rail0,b1,10000", "10000 is not a valid port of b1.", SWITCH_HINT),
         ("W1,rail0,b1,4", "Unknown node W1.", "did you mean `w1`?"),
-        ("w9,rail0,b1,4", "Unknown node w9.", "a port of a switch is a number from 1"),
+        ("w9,rail0,b1,4", "Unknown node w9.", "switch ports are numbered from 1"),
         (
             "w9,3,b1,4",
             "Unknown node w9.",
-            "a switch of the list alone is declared with `switches: {w9: {}}`",
+            "declare a switch that only the list names: `switches: {w9: {}}`",
         ),
         (
             "w1,rail0,Leaf 1,4",
-            "Leaf 1 is not the name of a switch.",
+            "Leaf 1 is not a valid switch name.",
             "a name may contain only lower-case letters, digits and inner hyphens, at most 40 characters",
         ),
-        ("w1,rail0,w1,rail1", "w1 rail 0 and w1 rail 1 are both ports of nodes.", "a cable of a node ends in a switch"),
-        ("b1,4,b1,5", "Both ends of the cable are in b1.", "a cable joins two switches"),
-        (",,b1,4", "A cable has two ends, each with a name and a port.", "e.g. `gpu017,rail3,su1-leaf4,12`"),
-        ("w1,rail0,b1", "A cable has two ends, each with a name and a port.", "e.g. `gpu017,rail3,su1-leaf4,12`"),
-        ("w1,rail0,b1,4,,,K1,2", "The row has 8 columns, the header 7.", "put a text with commas in quotes"),
-        ('w1,rail0,b1,"4', "A quote is not closed on its line.", QUOTES_HINT),
-        ('w1,rail0,b1,"4"x', "A quote ends before its text does.", QUOTES_HINT),
-        ("w1,rail0,b1,4,,," + "x" * 65, "A label has at most 64 characters.", None),
-        ("w1,rail0,b1,4,,,\x1b[2J", "The column label holds the control character \\x1b.", "remove it"),
-        ("w1,rail0,b1,4,,,x\u2028y", "The column label holds a line break.", "write it on one line, in quotes"),
+        ("w1,rail0,w1,rail1", "w1 rail 0 and w1 rail 1 are both node ports.", "one end of a node's cable must be a switch"),
+        ("b1,4,b1,5", "Both ends of the cable are on b1.", "a cable connects two different switches"),
+        (",,b1,4", "A cable needs a name and a port at both ends.", "e.g. `gpu017,rail3,su1-leaf4,12`"),
+        ("w1,rail0,b1", "A cable needs a name and a port at both ends.", "e.g. `gpu017,rail3,su1-leaf4,12`"),
+        ("w1,rail0,b1,4,,,K1,2", "The row has 8 columns, but the header has 7.", "quote text that contains commas"),
+        ('w1,rail0,b1,"4', "The line has an unclosed quote.", QUOTES_HINT),
+        ('w1,rail0,b1,"4"x', "A quote closes before the end of the cell.", QUOTES_HINT),
+        ("w1,rail0,b1,4,,," + "x" * 65, "The label is longer than 64 characters.", "shorten it"),
+        ("w1,rail0,b1,4,,,\x1b[2J", "The column label contains the control character \\x1b.", "remove it"),
+        ("w1,rail0,b1,4,,,x\u2028y", "The column label contains a line break.", "write it on one line, in quotes"),
         (
             "w1,rail0,b1\u202e,4",
-            "The column to holds the invisible character \\u202e.",
+            "The column to contains the invisible character \\u202e.",
             "remove it; retype the text if it was pasted",
         ),
-        ("w1,rail0,b1,4,,," + "x" * 1000, "The line has more than 1000 characters.", None),
-        ("w1,rail0,b1,4,fast", "fast is not a speed in Gb/s.", "e.g. `400`"),
-        ("w1,rail0,b1,4,nan", "nan is not a speed in Gb/s.", "e.g. `400`"),
-        ("w1,rail0,b1,4,4_00", "4_00 is not a speed in Gb/s.", "e.g. `400`"),
-        ("w1,rail0,b1,4,-1", "-1 is not a speed in Gb/s.", "e.g. `400`"),
-        ("w1,rail0,b1,4,0", "0 is not a speed in Gb/s.", "e.g. `400`"),
-        ("w1,rail0,b1,4,\u0661", "\u0661 is not a speed in Gb/s.", "e.g. `400`"),
-        ("w1,rail0,b1,4,9999", "9999 is not a speed in Gb/s.", "e.g. `400`"),
-        ("w1,rail0,b1,4,400,3", "3 is not a number of lanes.", "lanes: 1, 2, 4, 8, 12"),
+        ("w1,rail0,b1,4,,," + "x" * 1000, "The line is longer than 1000 characters.", None),
+        ("w1,rail0,b1,4,fast", "fast is not a valid speed in Gb/s.", "e.g. `400`"),
+        ("w1,rail0,b1,4,nan", "nan is not a valid speed in Gb/s.", "e.g. `400`"),
+        ("w1,rail0,b1,4,4_00", "4_00 is not a valid speed in Gb/s.", "e.g. `400`"),
+        ("w1,rail0,b1,4,-1", "-1 is not a valid speed in Gb/s.", "e.g. `400`"),
+        ("w1,rail0,b1,4,0", "0 is not a valid speed in Gb/s.", "e.g. `400`"),
+        ("w1,rail0,b1,4,\u0661", "\u0661 is not a valid speed in Gb/s.", "e.g. `400`"),
+        ("w1,rail0,b1,4,9999", "9999 is not a valid speed in Gb/s.", "e.g. `400`"),
+        ("w1,rail0,b1,4,400,3", "3 is not a valid number of lanes.", "use one of: 1, 2, 4, 8, 12"),
     ],
 )  # fmt: skip
 def test_a_wrong_row_is_named_and_the_next_is_read(tmp_path, row, message, hint):
@@ -181,7 +189,7 @@ def test_a_wrong_row_is_named_and_the_next_is_read(tmp_path, row, message, hint)
 
 def test_a_row_that_is_there_twice(tmp_path):
     _, mistakes = read(tmp_path, f"{HEADER}\nw1,0,b1,4\nb1,4,w1,rail0\n".encode())
-    assert mistakes == [("cables.csv:3: This cable is in line 2 already.", "remove one of the rows")]
+    assert mistakes == [("cables.csv:3: This cable is already on line 2.", "remove one of the rows")]
 
 
 @pytest.mark.parametrize(
@@ -216,13 +224,13 @@ def test_a_port_with_two_cables_is_named_with_both(tmp_path, rows, message):
             UPLINKS,
             "a1,60,core-switch,60",
             "Unknown switch core-switch.",
-            "a switch of the list alone is declared with `switches: {core-switch: {}}`",
+            "declare a switch that only the list names: `switches: {core-switch: {}}`",
         ),
         (
             LIST,
             "core1,1,t1,2",
-            "No node is cabled to core1 or t1: neither is a leaf.",
-            "declare cables between leaves and spines alone",
+            "Neither core1 nor t1 is a leaf: no node is cabled to them.",
+            "declare only cables between leaves and spines",
         ),
     ],
 )
@@ -244,7 +252,7 @@ def test_a_row_in_a_port_that_the_switch_does_not_have(tmp_path):
     assert said(tmp_path, "fabrics:\n  ib: {cables: cables.csv, ports: 40}\n", LEAVES) == [
         (
             SECTION_LINE,
-            "w1 rail 0 -> a1 port 41 (cables.csv:2): a1 has 40 ports.",
+            "w1 rail 0 -> a1 port 41 (cables.csv:2): a1 has only 40 ports.",
             "correct `leaf_ports`, `uplinks`, `ports` or the cable list",
         )
     ]
@@ -254,7 +262,7 @@ def test_all_mistakes_of_a_list_are_named_at_once_up_to_a_limit(tmp_path):
     listed(tmp_path, *(f"w1,rail0,b1,x{n}" for n in range(24)), "w1,rail9,b1,4")
     messages = [message for _, message, _ in said(tmp_path, LIST, LEAVES)]
     assert messages[:2] == [
-        "cables.csv:2: x0 is not a port of b1.",
-        "cables.csv:3: x1 is not a port of b1.",
+        "cables.csv:2: x0 is not a valid port of b1.",
+        "cables.csv:3: x1 is not a valid port of b1.",
     ]
-    assert messages[20:] == ["The cable list has 5 further mistakes."]
+    assert messages[20:] == ["The cable list has 5 more mistakes."]

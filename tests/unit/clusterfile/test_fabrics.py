@@ -169,24 +169,24 @@ def test_the_management_network_has_the_switch_of_groups_without_a_fabric(tmp_pa
     [
         (
             "ib: {spines: t1}",
-            "Nothing says how the leaves are cabled to these spines.",
-            "e.g. `uplinks: {each: 8, leaf_first: 33}`, or a cable list under `cables`",
+            "The cables from the leaves to these spines are not declared.",
+            "add e.g. `uplinks: {each: 8, leaf_first: 33}`, or a cable list under `cables`",
         ),
-        ("ib: {uplinks: {each: 1, leaf_first: 33}}", "There are no spines.", "add `spines: spine[1-4]`"),
-        ("ib: {spines: 't[1-', uplinks: {each: 1, leaf_first: 33}}", "The brackets of this range do not match.", "e.g. `gpu[001-128]`"),
+        ("ib: {uplinks: {each: 1, leaf_first: 33}}", "`uplinks` needs spines.", "add e.g. `spines: spine[1-4]`"),
+        ("ib: {spines: 't[1-', uplinks: {each: 1, leaf_first: 33}}", "Unbalanced brackets in the range.", "e.g. `gpu[001-128]`"),
         (
             "ib: {spines: T1, uplinks: {each: 1, leaf_first: 33}}",
             "A name may contain only lower-case letters, digits and inner hyphens, at most 40 characters.",
             None,
         ),
-        ("ib: {spines: a1, uplinks: {each: 1, leaf_first: 33}}", "a1 is a leaf: the `switch` of a group.", "remove it from `spines`"),
+        ("ib: {spines: a1, uplinks: {each: 1, leaf_first: 33}}", "a1 is a leaf (the `switch` of a group), not a spine.", "remove it from `spines`"),
         ("ib: {spines: [t1]}", "Expected text.", None),
         ("ib: {spines: t1, uplinks: 8}", "Expected a mapping.", "write `key: value` lines below it"),
         ("ib: {spines: t1, uplinks: {each: 1, leaf_first: 0}}", "The number must be at least 1.", None),
-        ("ib: {spines: w1, uplinks: {each: 1, leaf_first: 33}}", "w1 is the name of a switch and of a node.", "rename one of them"),
+        ("ib: {spines: w1, uplinks: {each: 1, leaf_first: 33}}", "w1 is the name of both a switch and a node.", "rename one of them"),
         (
             "ib: {spines: t1, uplinks: {each: 1, leaf_first: 2}, leaf_ports: {first: 1, step: 9}, ports: 9}",
-            "w2 rail 0 -> a1 port 10 (by rule): a1 has 9 ports.",
+            "w2 rail 0 -> a1 port 10 (by rule): a1 has only 9 ports.",
             "correct `leaf_ports`, `uplinks`, `ports` or the cable list",
         ),
         ("ib: {leaf_ports: 0}", "The number must be at least 1.", None),
@@ -196,13 +196,13 @@ def test_the_management_network_has_the_switch_of_groups_without_a_fabric(tmp_pa
         ("ib: {switches: {a1: {guid: 0x0002c903000e0b72}}}", "Expected text.", "put it in quotes"),
         (
             "ib: {switches: {a1: {guid: '0x0002c903000e0b72'}, b1: {guid: '0002c903000e0b72'}}}",
-            "a1 has this GUID already.",
-            "each switch has its own",
+            "a1 already has this GUID.",
+            "each switch has a unique GUID",
         ),
         (
             "ib: {switches: {a1: {description: x}, b1: {description: x}}}",
-            "a1 has this description already.",
-            "each switch has its own",
+            "a1 already has this description.",
+            "each switch has a unique description",
         ),
         (
             "ib: {port_name: swp}",
@@ -216,7 +216,7 @@ def test_the_management_network_has_the_switch_of_groups_without_a_fabric(tmp_pa
         ("ib: {cables: 5}", "Expected a path.", "e.g. `/scratch`"),
         ("ib: {spine: t1}", "Unknown key `spine`.", "did you mean `spines`?"),
         ("ib: [a1]", "Expected a mapping.", "write `key: value` lines below it"),
-        ("ibb:", "There is no network ibb.", "did you mean `ib`?"),
+        ("ibb:", "Network ibb does not exist.", "did you mean `ib`?"),
         (
             "store:",
             "No node has an address on store.",
@@ -251,7 +251,7 @@ def test_mistakes_of_one_file_are_named_at_once(tmp_path):
         (30, "cables.csv:2: w1 rail 9 has no address on ib.", "rails of w1: 0, 1"),
         (31, "Expected a whole number.", None),
         (32, "The number must be more than 0.", None),
-        (33, "There is no network ibb.", "did you mean `ib`?"),
+        (33, "Network ibb does not exist.", "did you mean `ib`?"),
     ]
 
 
@@ -264,7 +264,7 @@ def test_ports_that_a_switch_does_not_have_are_listed_up_to_a_limit(tmp_path):
     text = "fabrics:\n  ib: {ports: 1}\n"
     found = said(tmp_path, text, LEAVES, ("w[1-4]", "w[1-40]"))
     assert len(found) == 21
-    assert found[-1][1] == "56 further cables end in ports that they cannot be in."
+    assert found[-1][1] == "56 more cables end in ports that are taken or do not exist."
 
 
 @pytest.mark.parametrize(
@@ -278,7 +278,7 @@ def test_ports_that_a_switch_does_not_have_are_listed_up_to_a_limit(tmp_path):
         (
             ("      ib: 10.3.0.11\n", "      ib: 10.3.0.11\n      two: 10.4.0.11\n"),
             "rails 0, 1",
-            "`switch` of a group is for its fabric network: list the cables under `cables`",
+            "the group's `switch` applies to its fabric network; list the cables of this one under `cables`",
         ),
     ],
 )

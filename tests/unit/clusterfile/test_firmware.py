@@ -23,7 +23,7 @@ firmware:
 
 burnin:
 """
-AS_THE_REGISTRY = "as the maker's attribute registry has it"
+AS_THE_REGISTRY = "use the type from the vendor's attribute registry"
 
 
 def _file(section: str) -> str:
@@ -64,25 +64,25 @@ def test_a_correct_section(tmp_path):
         (
             "{bmc: {version: '1', file: fw/bmc.bin, sha256: 'SHA'}}",
             "bmc.file",
-            "There is no file {folder}/fw/bmc.bin.",
+            "{folder}/fw/bmc.bin does not exist.",
             "the path is relative to the cluster file",
         ),
         (
             "{bios: {version: '1', file: demo.yaml}}",
             "bios",
-            "A file goes with its SHA-256, and that with a file.",
-            "`sha256sum FILE` prints it",
+            "`file` and `sha256` must be set together.",
+            "`sha256sum FILE` prints the digest",
         ),
         (
             "{bios: {version: '1', sha256: 'SHA'}}",
             "bios",
-            "A file goes with its SHA-256, and that with a file.",
-            "`sha256sum FILE` prints it",
+            "`file` and `sha256` must be set together.",
+            "`sha256sum FILE` prints the digest",
         ),
         (
             "{bios: {version: '1', url: 'http://x/y', file: demo.yaml, sha256: 'SHA'}}",
             "bios",
-            "The image is declared as a file and as a URL.",
+            "The image has both a `file` and a `url`.",
             "keep one of them",
         ),
         (
@@ -94,25 +94,25 @@ def test_a_correct_section(tmp_path):
         (
             "{bios: '-1'}",
             "bios",
-            "Not a version of firmware: letters, digits, spaces and `._+~:()/,-`, at most 96 characters.",
+            "Not a valid firmware version: letters, digits, spaces and `._+~:()/,-`, at most 96 characters.",
             "e.g. `U58 v2.44 (01/17/2025)`",
         ),
         (
             "{components: {'*': '1'}}",
             'components["*"]',
-            "`*` names every component.",
+            "`*` matches every component.",
             "e.g. `HGX_FW_GPU_*`",
         ),
         (
             "{components: {GPU_*: '1', gpu_0: '2'}}",
             "components.gpu_0",
-            "`gpu_0` and `GPU_*` name the same component.",
-            "declare a component once",
+            "`gpu_0` and `GPU_*` match the same component.",
+            "declare each component once",
         ),
         (
             "{components: {'[ab]': '1'}}",
             'components["[ab]"]',
-            "Not the id or name of a component: letters, digits, spaces, `._+:()/,#-`, and the wildcards `*` and `?`.",
+            "Not a valid component id or name: letters, digits, spaces, `._+:()/,#-`, and the wildcards `*` and `?`.",
             "e.g. `HGX_FW_GPU_*`",
         ),
         (
@@ -130,13 +130,13 @@ def test_a_correct_section(tmp_path):
         (
             "{bios_attributes: {Smt: ü}}",
             "bios_attributes.Smt",
-            "Not a value of a BIOS attribute: ASCII characters, at most 256.",
+            "Not a valid BIOS attribute value: at most 256 ASCII characters.",
             "e.g. `Enabled`",
         ),
         (
             "{bios_attributes: {'a b': x}}",
             'bios_attributes["a b"]',
-            "Not the name of a BIOS attribute: letters, digits and `_.:#-`, as the maker's attribute registry has it.",
+            "Not a valid BIOS attribute name: letters, digits and `_.:#-`, as in the vendor's attribute registry.",
             "e.g. `ProcVirtualization`",
         ),
         ("{nic: '1'}", "nic", "Unknown key `nic`.", "known keys: bios, bmc, components, bios_attributes"),
@@ -157,7 +157,7 @@ def test_a_sku_that_is_unknown(tmp_path):
     (found,) = problems_of(tmp_path, text)
     assert (found.path, found.message, found.hint) == (
         "firmware.own-nod",
-        "There is no SKU own-nod.",
+        "SKU own-nod does not exist.",
         "did you mean `own-node`?",
     )
 

@@ -11,8 +11,8 @@ PRESEED = "installer: preseed, installer_files: netboot"
 RULE = "disk: {by_path: [pci-0000:00:17.0-ata-1]}"
 NO_DISK = (
     "nodes[1].install.disk",
-    "It is not declared on which disk w1 gets its operating system.",
-    "a rule by `by_path`, `model` or `serials`, or the column disk of `machines`",
+    "No disk is declared for the operating system of w1.",
+    "declare a rule with `by_path`, `model` or `serials`, or fill the column disk of `machines`",
 )
 NVME = """\
     nvme:
@@ -35,13 +35,13 @@ CASES = [
     (
         [install(RULE)],
         "nodes[1].install",
-        "Neither an image nor an installer is declared.",
-        "e.g. `image: images/worker`, which `rackwright image build --format root` makes",
+        "The group declares neither an image nor an installer.",
+        "e.g. `image: images/worker`, which `rackwright image build --format root` builds",
     ),
     (
         [install(f"image: x, installer: preseed, {RULE}")],
         "nodes[1].install",
-        "Both an image and an installer are declared.",
+        "Both `image` and `installer` are set.",
         "keep one of them",
     ),
     (
@@ -50,32 +50,32 @@ CASES = [
             ("  os: debian-13\n", "  os: debian-13\n  install: {image: x}\n"),
         ],
         "nodes[1].install",
-        "Both an image and an installer are declared.",
+        "Both `image` and `installer` are set.",
         "keep one of them",
     ),
     (
         [install(f"installer: kickstart, {RULE}")],
         "nodes[1].install.installer",
-        "debian-13 has no installer that reads kickstart.",
-        "`installer: preseed`",
+        "debian-13 has no installer that supports kickstart.",
+        "set `installer: preseed`",
     ),
     (
         [install(f"installer: preseed, {RULE}")],
         "nodes[1].install.installer",
-        "It is not declared where the installer's kernel and boot loaders are.",
-        "`installer_files:` with debian-installer/amd64 of netboot.tar.gz",
+        "`installer_files` is missing: the installer's kernel and boot loaders are needed.",
+        "set `installer_files:` to debian-installer/amd64 of netboot.tar.gz",
     ),
     (
         [install(f"{PRESEED}, boot: http, {RULE}")],
         "nodes[1].install.boot",
-        "An installer is booted by virtual media or PXE.",
-        "`boot: virtual-media`",
+        "An installer boots from virtual media or PXE only.",
+        "set `boot: virtual-media`",
     ),
     (
         [install(f"{PRESEED}, installer_media: 'http://10.1.0.5/x.iso', {RULE}")],
         "nodes[1].install.installer_media",
-        "Debian's installer fetches its parts from the archive or its mirror.",
-        "`mirrors: {apt: ...}`, or remove it",
+        "Debian's installer ignores `installer_media`: it downloads its packages from the archive or a mirror.",
+        "set `mirrors: {apt: ...}`, or remove `installer_media`",
     ),
     (
         [
@@ -83,51 +83,51 @@ CASES = [
             install(f"installer: autoinstall, installer_files: iso, {RULE}"),
         ],
         "nodes[1].install.installer",
-        "It is not declared where the installer fetches its system.",
-        "`installer_media:` with the URL of the live-server ISO",
+        "`installer_media` is missing: the installer downloads its system from there.",
+        "set `installer_media:` to the URL of the live-server ISO",
     ),
     (
         [install(f"image: x, installer_files: netboot, {RULE}")],
         "nodes[1].install",
-        "Files of an installer are declared, and no installer.",
-        "e.g. `installer: preseed`, or remove them",
+        "`installer_files` or `installer_media` is set without `installer`.",
+        "set e.g. `installer: preseed`, or remove them",
     ),
     ([install("image: x")], *NO_DISK),
     (
         [install("image: x, disk: {serials: [S1]}")],
         "nodes[1].install.disk.serials",
-        "A disk has one serial number, and the group has 4 nodes.",
-        "list them in `machines`, in the column disk",
+        "A disk has one serial number, but the group has 4 nodes.",
+        "list the serial numbers in `machines`, in the column disk",
     ),
     (
         [install("image: x, disk: {by_path: [pci-1], model: AB}")],
         "nodes[1].install.disk",
-        "The disk is declared in more than one kind of rule.",
+        "The disk is declared by more than one kind of rule.",
         "keep one of serials, by_path, model",
     ),
     (
         [install("image: x, disk: {size_gb: 480}")],
         "nodes[1].install.disk",
-        "`size_gb` narrows a rule by `model`.",
+        "`size_gb` needs `model`.",
         "add `model:`",
     ),
     (
         [install(f"image: x, mirror: true, {RULE}")],
         "nodes[1].install.disk",
-        "1 disk is declared, and the operating system takes 2.",
-        "two different disks, or remove `mirror`",
+        "1 disk is declared, but the operating system needs 2.",
+        "declare two different disks, or remove `mirror`",
     ),
     (
         [install("image: x, mirror: true, disk: {by_path: [pci-1-a, pci-1-a]}")],
         "nodes[1].install.disk",
-        "1 disk is declared, and the operating system takes 2.",
-        "two different disks, or remove `mirror`",
+        "1 disk is declared, but the operating system needs 2.",
+        "declare two different disks, or remove `mirror`",
     ),
     (
         [install("image: x, disk: {by_path: [pci-1-a, pci-1-b]}")],
         "nodes[1].install.disk",
-        "2 disks are declared, and the operating system takes 1.",
-        "one disk, or `mirror: true` for both",
+        "2 disks are declared, but the operating system needs 1.",
+        "declare one disk, or set `mirror: true` for both",
     ),
     (
         [install("image: x, disk: {by_path: [a1, a2, a3]}")],
@@ -138,68 +138,68 @@ CASES = [
     (
         [install("image: x, disk: {by_path: [/dev/disk/by-path/x]}")],
         "nodes[1].install.disk.by_path[0]",
-        "Not a name below /dev/disk/by-path: letters, digits and `:._+-`.",
+        "Not a valid name in /dev/disk/by-path: letters, digits and `:._+-`.",
         "e.g. `pci-0000:00:17.0-ata-1`",
     ),
     (
         [install("image: x, disk: {serials: [/dev/sda]}")],
         "nodes[1].install.disk.serials[0]",
-        "Not the serial number of a disk.",
-        "`lsblk -dno PATH,SERIAL,MODEL` prints them",
+        "Not a valid disk serial number.",
+        "`lsblk -dno PATH,SERIAL,MODEL` lists them",
     ),
     (
         [install(f"image: x, encryption: tang, {RULE}")],
         "nodes[1].install",
-        "A Tang server goes with `encryption: tang`, and that with a server.",
+        "`tang` and `encryption: tang` must be set together.",
         "e.g. `tang: http://10.1.0.5`",
     ),
     (
         [install(f"image: x, tang: 'http://10.1.0.5', {RULE}")],
         "nodes[1].install",
-        "A Tang server goes with `encryption: tang`, and that with a server.",
+        "`tang` and `encryption: tang` must be set together.",
         "e.g. `tang: http://10.1.0.5`",
     ),
     (
         [install("image: x, diskless: true, mirror: true")],
         "nodes[1].install",
-        "A diskless node has neither an array, an installer nor encryption.",
+        "A diskless node cannot have an array, an installer or encryption.",
         "remove them",
     ),
     (
         [install("image: x, diskless: true, volumes: lvm")],
         "nodes[1].install",
-        "A diskless node has no volumes.",
+        "A diskless node cannot have volumes.",
         "remove `volumes:`",
     ),
     (
         [install(f"image: x, kernel_arguments: ['a b'], {RULE}")],
         "nodes[1].install.kernel_arguments[0]",
-        "Not an argument of the kernel: a name, or name=value without spaces and quotes.",
+        "Not a valid kernel argument: a name, or name=value without spaces and quotes.",
         "e.g. `iommu=pt`",
     ),
     (
         [install(f"image: x, console: tty1, {RULE}")],
         "nodes[1].install.console",
-        "Not a serial console: the device and its speed.",
+        "Not a valid serial console: a device and a speed.",
         "e.g. `ttyS0,115200`",
     ),
     (
         [install(f"image: x, bond: ['02:00:00:00:00:99'], {RULE}")],
         "nodes[1].install.bond",
-        "A port has one MAC address, and the group has 4 nodes.",
-        "declare the bond in a group for each node",
+        "A bond port has one MAC address, but the group has 4 nodes.",
+        "declare the bond in a separate group per node",
     ),
     (
         [("boot_network: {server: 10.1.0.5}\n\n", "")],
         "nodes[1].install",
-        "It is not declared where machines without an operating system reach this control node.",
+        "`boot_network` is missing: machines without an operating system need it to reach this control node.",
         "e.g. `boot_network: {server: 10.1.0.5}`",
     ),
     (
         [("{server: 10.1.0.5}", "{server: 10.1.0.5, answers_port: 8443}")],
         "boot_network",
         "`port` and `answers_port` are the same.",
-        "remove one of them: 8443 and 8480 are used then",
+        "remove one of them: the defaults are 8443 and 8480",
     ),
     (
         [(f"    macs: [{MACS}]\n", "")],
@@ -210,32 +210,32 @@ CASES = [
     (
         [(BMC, "")],
         "nodes[1].install",
-        "w1 has no BMC, which boots the installer.",
-        "e.g. `bmc: {address: 10.20.0.11}`, or remove `install:`",
+        "w1 has no BMC to boot the installer with.",
+        "declare one, e.g. `bmc: {address: 10.20.0.11}`, or remove `install:`",
     ),
     (
         [(BMC, "    bmc: {address: 10.9.0.11, protocol: ipmi}\n")],
         "nodes[1].install",
-        "IPMI has neither virtual media nor HTTP boot.",
-        "`boot: pxe`",
+        "IPMI supports neither virtual media nor HTTP boot.",
+        "set `boot: pxe`",
     ),
     (
         [OWN, DRIVES, install("image: x, disk: {by_path: ['pci-0000:05:00.0-nvme-1']}")],
         "nodes[1].install.disk.by_path",
-        "pci-0000:05:00.0-nvme-1 is one of the 2 drives that own-node has for scratch.",
-        "the slot of the boot drive; `ls -l /dev/disk/by-path` prints them",
+        "pci-0000:05:00.0-nvme-1 is one of the 2 drives that own-node uses for scratch.",
+        "name the slot of the boot drive; `ls -l /dev/disk/by-path` lists the slots",
     ),
     (
         [OWN, DRIVES, install("image: x, disk: {model: Big, size_gb: 3840}")],
         "nodes[1].install.disk.size_gb",
-        "own-node has 2 drives of 3840 GB for scratch, which the rule matches too.",
-        "declare the slot: `by_path`",
+        "The rule also matches the 2 scratch drives of 3840 GB in own-node.",
+        "declare the slot with `by_path`",
     ),
     (
         [OWN, DRIVES, install("image: x, disk: {model: Small, size_gb: 470}")],
         "nodes[1].install.disk.size_gb",
-        "own-node has 2 drives of 480 GB, and the rule is for 1.",
-        "declare the slot: `by_path`",
+        "The rule needs 1, but matches 2 drives of 480 GB in own-node.",
+        "declare the slot with `by_path`",
     ),
 ]
 
@@ -251,8 +251,8 @@ PROVISIONING = (
 )
 NO_ADDRESS = (
     "nodes[1].install",
-    "w1 has no address on %s, the boot network, over which it fetches its image.",
-    "declare one in `addresses`, e.g. `%s`, or another `boot_network.network`",
+    "w1 has no address on %s, the boot network, and cannot fetch its image.",
+    "declare one in `addresses`, e.g. `%s`, or set another `boot_network.network`",
 )
 
 
@@ -274,14 +274,14 @@ def test_nodes_have_no_address_on_the_network_of_bmcs(tmp_path):
 def test_the_server_is_no_node_that_is_installed(tmp_path):
     first = next(str(one.address) for one in load(tmp_path, machines()).by_name["w2"].addresses)
     assert mistakes(tmp_path, ("{server: 10.1.0.5}", f"{{server: {first}}}")) == [
-        ("nodes[1].install", f"w2 has the address {first}, which is `boot_network.server`.", None)
+        ("nodes[1].install", f"w2 has the address {first}, which is also `boot_network.server`.", None)
     ]
 
 
 def test_a_container_is_not_installed(tmp_path):
     lab = ("  os: debian-13\n", "  os: debian-13\n  platform: container\n  lab: {cpus: 1, memory_mib: 512}\n")
     assert mistakes(tmp_path, lab) == [
-        ("nodes[1].install", "A container is not installed.", "remove `install:`")
+        ("nodes[1].install", "A container cannot be installed.", "remove `install:`")
     ]
 
 
@@ -315,8 +315,8 @@ def test_the_list_has_one_disk_of_a_mirror(tmp_path):
     assert mistakes(tmp_path, *edits) == [
         (
             "nodes[1].machines",
-            "m.csv:2: 1 disk is declared, and the operating system takes 2.",
-            "two different disks, or remove `mirror`",
+            "m.csv:2: 1 disk is declared, but the operating system needs 2.",
+            "declare two different disks, or remove `mirror`",
         )
     ]
 
@@ -364,8 +364,8 @@ def test_the_system_is_not_put_on_the_disks_of_a_role(tmp_path, disk, rule, show
     edits = ("\nroles:\n", "\n" + LAYOUT % disk), install(f"image: x, disk: {rule}")
     wrong = (
         "nodes[1].install.disk",
-        f"w1 would get its operating system on {shown}, which the role storage_layout has for data.",
-        "declare another disk, here or under the role",
+        f"w1 would get its operating system on {shown}, which the role storage_layout uses for data.",
+        "declare another disk, here or for the role",
     )
     assert mistakes(tmp_path, *edits) == ([] if shown is None else [wrong])
 
@@ -377,8 +377,8 @@ def test_nor_on_a_disk_of_theirs_by_its_serial(tmp_path):
     assert mistakes(tmp_path, *edits) == [
         (
             "nodes[1].install.disk",
-            "w2 would get its operating system on fast (serial D2), which the role storage_layout has for data.",
-            "declare another disk, here or under the role",
+            "w2 would get its operating system on fast (serial D2), which the role storage_layout uses for data.",
+            "declare another disk, here or for the role",
         )
     ]
 
@@ -393,7 +393,7 @@ def test_nor_on_a_drive_that_the_sku_has_for_data(tmp_path):
     rule = install("image: x, disk: {by_path: ['pci-0000:06:00.0-nvme-1']}")
     found = mistakes(tmp_path, OWN, drives, ("\nroles:\n", layout), rule)
     assert [message for _, message, _ in found] == [
-        "w1 would get its operating system on fast1 (slot 0000:06:00.0), which the role storage_layout has for data."
+        "w1 would get its operating system on fast1 (slot 0000:06:00.0), which the role storage_layout uses for data."
     ]
 
 

@@ -84,38 +84,38 @@ BMCS = [
     (
         [(BMC, "    bmc: {address: 10.9.9.11}\n")],
         "nodes[1].bmc.address",
-        "The BMC of w1 would have 10.9.9.11, which is not in oob (10.9.0.0/24).",
+        "The BMC of w1 would get 10.9.9.11, which is not in oob (10.9.0.0/24).",
         None,
     ),
     (
         [(BMC, "    bmc: {address: 10.9.0.253}\n")],
         "nodes[1].bmc.address",
-        "The BMC of w3 would have 10.9.0.255, which is not in oob (10.9.0.0/24).",
+        "The BMC of w3 would get 10.9.0.255, which is not in oob (10.9.0.0/24).",
         None,
     ),
     (
         [(BMC, "    bmc: {address: 255.255.255.254}\n")],
         "nodes[1].bmc.address",
-        "The addresses of the BMCs would go beyond 255.255.255.255.",
+        "The BMC addresses would go beyond 255.255.255.255.",
         None,
     ),
     (
         [("  os: debian-13\n", "  os: debian-13\n  bmc: {address: 10.9.0.50}\n")],
         "defaults.bmc.address",
-        "Each group has its own addresses of BMCs.",
+        "`defaults` cannot set a BMC address: each group has its own.",
         "move it to `bmc:` of the group",
     ),
     (
         [("  os: debian-13\n", f"  os: debian-13\n  bmc: {{certificate: {DIGEST}}}\n")],
         "defaults.bmc.certificate",
-        "Each BMC has its own certificate.",
-        "list them in `machines`, in the column bmc_certificate",
+        "`defaults` cannot set a BMC certificate: each BMC has its own.",
+        "list the certificates in `machines`, in the column bmc_certificate",
     ),
     (
         [(BMC, f"    bmc: {{address: 10.9.0.11, certificate: {DIGEST}}}\n")],
         "nodes[1].bmc.certificate",
-        "One certificate is declared for the BMCs of several nodes.",
-        "list them in `machines`, in the column bmc_certificate",
+        "The group has several nodes, but declares one BMC certificate.",
+        "list the certificates in `machines`, in the column bmc_certificate",
     ),
     (
         [(BMC, f"    bmc: {{address: 10.9.0.11, certificate: {DIGEST.upper()}}}\n")],
@@ -126,7 +126,7 @@ BMCS = [
     (
         [(BMC, "    bmc: {address: 10.9.0.11, user: 'a b'}\n")],
         "nodes[1].bmc.user",
-        "Not a user of a BMC: letters, digits, `.`, `_` and `-`, at most 32 characters.",
+        "Not a valid BMC user name: letters, digits, `.`, `_` and `-`, at most 32 characters.",
         "e.g. `admin`",
     ),
     (
@@ -154,12 +154,12 @@ SERIALS = [
         [(BMC, f"{BMC}    serials: [A1, A2]\n")],
         "nodes[1].serials",
         "The group has 4 nodes, but 2 serial numbers.",
-        "list one for each node, in NodeSet order",
+        "list one per node, in NodeSet order",
     ),
     (
         [(BMC, f"{BMC}    serials: [A1, A2, '!', A4]\n")],
         "nodes[1].serials[2]",
-        "Not a serial number of a machine: letters, digits, spaces and `._/+-`, at most 64 characters.",
+        "Not a valid machine serial number: letters, digits, spaces and `._/+-`, at most 64 characters.",
         "e.g. `CZJ0420G3K`",
     ),
     (
@@ -169,8 +169,8 @@ SERIALS = [
         None,
     ),
 ]
-NEVER_SET = "is what boards carry whose serial number was never set: it names no machine."
-NEVER_SET_HINT = "leave it out: the MAC addresses and the UUID that the BMC reports are compared instead"
+NEVER_SET = "is a vendor's placeholder, not a serial number: it does not identify a machine."
+NEVER_SET_HINT = "remove it: the MAC addresses and the UUID that the BMC reports are compared instead"
 SERIALS += [
     (
         [(BMC, f"{BMC}    serials: [A1, {text}, A3, A4]\n")],
@@ -205,13 +205,13 @@ BOOT_NETWORK = [
     (
         [("{server: 10.1.0.5}", "{server: 10.1.0.255}")],
         "boot_network.server",
-        "The address is that of mgmt (10.1.0.0/24) itself.",
+        "The address is the network or broadcast address of mgmt (10.1.0.0/24).",
         None,
     ),
     (
         [("{server: 10.1.0.5}", "{server: 10.1.0.5, network: mgmtt}")],
         "boot_network.network",
-        "There is no network mgmtt.",
+        "Network mgmtt does not exist.",
         "did you mean `mgmt`?",
     ),
     ([("{server: 10.1.0.5}", "{}")], "boot_network.server", "The key `server` is missing.", None),
@@ -244,20 +244,20 @@ def test_a_mistake_is_named_once_with_its_place_and_hint(tmp_path, edits, path, 
 LISTED = [
     ("w9,,,,,", "Unknown node w9.", None),
     ("w11,,,,,", "Unknown node w11.", "did you mean `w1`?"),
-    (",,,A,,", "The row names no node.", "remove it, or begin it with a node"),
+    (",,,A,,", "The row has no node name.", "put a node name in the column node, or remove the row"),
     ("w1,xx,,,10.9.0.1,", "xx is not a valid MAC address.", None),
-    ("w1,,!,,10.9.0.1,", "! is not a valid serial number of a machine.", None),
+    ("w1,,!,,10.9.0.1,", "! is not a valid machine serial number.", None),
     ("w1,,Default string,,10.9.0.1,", f"`Default string` {NEVER_SET}", NEVER_SET_HINT),
     ("w1,,0123456789,,10.9.0.1,", f"`0123456789` {NEVER_SET}", NEVER_SET_HINT),
-    ("w1,,,/dev/sda,10.9.0.1,", "/dev/sda is not a valid serial number of a disk.", None),
+    ("w1,,,/dev/sda,10.9.0.1,", "/dev/sda is not a valid disk serial number.", None),
     (
         "w1,,,A B C,10.9.0.1,",
-        "The operating system takes one disk, or two different ones.",
+        "The column disk takes one serial number, or two different ones.",
         "e.g. `S4YNNX0R1 S4YNNX0R2`",
     ),
     (
         "w1,,,A A,10.9.0.1,",
-        "The operating system takes one disk, or two different ones.",
+        "The column disk takes one serial number, or two different ones.",
         "e.g. `S4YNNX0R1 S4YNNX0R2`",
     ),
     ("w1,,,,10.9.0,", "10.9.0 is not a valid IPv4 address.", None),
@@ -268,8 +268,8 @@ LISTED = [
     ),
     (
         "w1,,,,10.9.0.1,,,x",
-        "The row has 8 columns, the header 6.",
-        "put a text with commas in quotes",
+        "The row has 8 columns, but the header has 6.",
+        "quote text that contains commas",
     ),
 ]
 
@@ -283,17 +283,17 @@ def test_a_row_that_is_wrong_is_named_by_its_line(tmp_path, row, message, hint):
 
 def test_a_node_is_listed_once(tmp_path):
     found = mistakes(tmp_path, LIST, rows=f"{HEADER}{ROWS}w1,,,,10.9.0.99,\n")
-    assert found == [("nodes[1].machines", "m.csv:6: w1 is in line 2 already.", "remove one of the rows")]
+    assert found == [("nodes[1].machines", "m.csv:6: w1 is already on line 2.", "remove one of the rows")]
 
 
 @pytest.mark.parametrize(
     ("rows", "message", "hint"),
     [
-        ("mac,serial\n", "m.csv:1: The header lacks node.", "begin the list with `node`; mac, serial, disk, bmc, bmc_certificate may follow"),
+        ("mac,serial\n", "m.csv:1: Missing columns in the header: node.", "start the list with the header `node`; optional: mac, serial, disk, bmc, bmc_certificate"),
         ("node,macc\n", "m.csv:1: Unknown column macc.", "did you mean `mac`?"),
         ("node,mac,mac\n", "m.csv:1: The header has mac twice.", "remove one"),
-        ("", "m.csv is empty.", "begin the list with `node`; mac, serial, disk, bmc, bmc_certificate may follow"),
-        ("node;mac\n", "m.csv:1: The header lacks node.", "separate the columns with commas"),
+        ("", "m.csv is empty.", "start the list with the header `node`; optional: mac, serial, disk, bmc, bmc_certificate"),
+        ("node;mac\n", "m.csv:1: Missing columns in the header: node.", "separate the columns with commas"),
     ],
 )  # fmt: skip
 def test_a_list_that_cannot_be_read(tmp_path, rows, message, hint):
@@ -325,7 +325,7 @@ def test_no_more_than_twenty_mistakes_of_a_list_are_shown(tmp_path):
     rows = "".join(f"x{number},,,,,\n" for number in range(MAX_MISTAKES + 5))
     found = mistakes(tmp_path, LIST, rows=HEADER + rows)
     assert len(found) == MAX_MISTAKES + 1
-    assert found[-1][1] == "The machine list has 5 further mistakes."
+    assert found[-1][1] == "The machine list has 5 more mistakes."
 
 
 def test_what_two_machines_cannot_both_have(tmp_path):
@@ -350,7 +350,7 @@ def test_serial_numbers_of_a_list_that_differ_in_their_case_alone(tmp_path):
 def test_a_mac_of_the_file_and_one_of_the_list_are_compared(tmp_path):
     rows = ROWS.replace("00:01,", "00:11,")
     assert mistakes(tmp_path, LIST, IMAGE_ONLY, rows=HEADER + rows) == [
-        ("nodes[1].macs", "w1 has 02:00:00:00:00:01 here and 02:00:00:00:00:11 in m.csv:2.", "remove one of them")
+        ("nodes[1].macs", "w1 has 02:00:00:00:00:01 here, but 02:00:00:00:00:11 in m.csv:2.", "remove one of them")
     ]  # fmt: skip
 
 

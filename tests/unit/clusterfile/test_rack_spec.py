@@ -53,7 +53,10 @@ def test_without_a_gateway_the_bridge_takes_the_first_free_address(tmp_path):
     ("edits", "message"),
     [
         ((), "head1 is bare-metal without a BMC, which the lab cannot boot."),
-        ((CONTAINERS, ("  key: keys/id_ed25519\n", "")), "names no `ssh.key`, which opens the lab's nodes."),
+        (
+            (CONTAINERS, ("  key: keys/id_ed25519\n", "")),
+            "does not set `ssh.key`, which opens the lab's nodes.",
+        ),
     ],
 )
 def test_what_the_lab_cannot_boot(tmp_path, edits, message):

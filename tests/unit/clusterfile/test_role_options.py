@@ -56,7 +56,7 @@ class ProbeOptions(RoleOptions):
         cluster.management
         for name, queue in self.queues.items():
             if queue.nodes is not None and queue.nodes not in cluster.by_name:
-                yield f"queues.{name}.nodes", f"There is no node {queue.nodes}.", "see `nodes:`"
+                yield f"queues.{name}.nodes", f"Node {queue.nodes} does not exist.", "see `nodes:`"
 """
 
 
@@ -125,7 +125,7 @@ def test_correct(tmp_path):
         ),
         (
             "{size: 1, queues: {a b: {nodes: w9}}}",
-            ('roles.probe.queues["a b"].nodes', "There is no node w9.", "see `nodes:`"),
+            ('roles.probe.queues["a b"].nodes', "Node w9 does not exist.", "see `nodes:`"),
         ),
     ],
 )
@@ -141,7 +141,7 @@ def test_mistake_in_the_section(tmp_path, section, problem):
         ("{names: [a, a]}", ("nodes[1].options.probe.names", "Names must be distinct.", None)),
         (
             "{queues: {b: {nodes: w9}}}",
-            ("nodes[1].options.probe.queues.b.nodes", "There is no node w9.", "see `nodes:`"),
+            ("nodes[1].options.probe.queues.b.nodes", "Node w9 does not exist.", "see `nodes:`"),
         ),
         (
             "{queues: {b: {limt: 9}}}",
@@ -157,7 +157,7 @@ def test_mistake_in_an_override_is_noted_there(tmp_path, override, problem):
     assert found(tmp_path, "{size: 2, queues: {a: {nodes: w1}}}", override) == [problem]
 
 
-_MOVED = ("`colour` has moved: it is `roles.paint` now.", "declare it under `roles.paint` and remove it here")
+_MOVED = ("`colour` has moved to `roles.paint`.", "declare it under `roles.paint` and remove it here")
 
 
 def test_a_key_that_moved_to_another_role(tmp_path):
@@ -168,7 +168,7 @@ def test_a_key_that_moved_from_below_another_one(tmp_path):
     assert found(tmp_path, "{size: 2, shape: {kind: flat, edge: sharp}}") == [
         (
             "roles.probe.shape.edge",
-            "`edge` has moved: it is `roles.edges.kind` now.",
+            "`edge` has moved to `roles.edges.kind`.",
             "declare it under `roles.edges.kind` and remove it here",
         )
     ]
@@ -186,7 +186,7 @@ def test_only_the_whole_path_of_a_moved_key_counts(tmp_path):
 def test_what_only_the_section_says_is_noted_there_once(tmp_path):
     section = "{size: 2, queues: {a: {nodes: w9}}}"
     assert found(tmp_path, section, "{ratio: 2}") == [
-        ("roles.probe.queues.a.nodes", "There is no node w9.", "see `nodes:`")
+        ("roles.probe.queues.a.nodes", "Node w9 does not exist.", "see `nodes:`")
     ]
 
 
@@ -206,7 +206,7 @@ def test_cross_checks_wait_until_every_group_can_be_read(tmp_path):
 def test_a_role_that_no_node_holds(tmp_path):
     text = change(("munge: {}", "munge: {}\n  probe: {size: 2}"), ("roles: [worker]", "roles: [storage]"))
     (problem,) = problems_of(tmp_path, text)
-    assert problem.message == "The role probe runs on login or worker nodes, and the cluster has none."
+    assert problem.message == "The role probe runs on login or worker nodes, but the cluster has none."
 
 
 def test_deep_merge():

@@ -143,8 +143,8 @@ def without(key):
         ("[head1]", "['a b.c']", SERVERS, f"a b.c {KNOWN}", NODES_HINT),
         ("[head1]", "['10.1.0.300']", SERVERS, "10.1.0.300 is not a valid IPv4 address.", None),
         ("[head1]", "[head1@o2ib]", SERVERS, "head1@o2ib is not a valid server.", "e.g. `10.0.0.5`"),
-        ("[head1]", "[head1, 10.1.0.9]", SERVERS, "nfs takes one server.",
-         "name their floating address, or use `kind: vast`, which takes several"),
+        ("[head1]", "[head1, 10.1.0.9]", SERVERS, "nfs takes only one server.",
+         "name its floating address, or use `kind: vast`, which takes several"),
     ],
 )  # fmt: skip
 def test_a_key_that_is_wrong(tmp_path, old, new, line, message, hint):
@@ -155,17 +155,17 @@ def test_a_key_that_is_wrong(tmp_path, old, new, line, message, hint):
 @pytest.mark.parametrize(
     ("added", "message", "hint"),
     [
-        ("fsname: x", "nfs has no `fsname`.", "remove it"),
-        ("network: stor", "There is no network stor.", "did you mean `store`?"),
-        ("rdma: true", "mgmt is ethernet, which has no RDMA.", "e.g. `network: ib`"),
-        ("nodes: w[1-9]", "There is no node w5.", NODES_HINT),
-        ("nodes: 'w[1-'", "The brackets of this range do not match.", "e.g. `gpu[001-128]`"),
+        ("fsname: x", "nfs does not support `fsname`.", "remove it"),
+        ("network: stor", "Network stor does not exist.", "did you mean `store`?"),
+        ("rdma: true", "mgmt is ethernet, which does not support RDMA.", "e.g. `network: ib`"),
+        ("nodes: w[1-9]", "Node w5 does not exist.", NODES_HINT),
+        ("nodes: 'w[1-'", "Unbalanced brackets in the range.", "e.g. `gpu[001-128]`"),
         ("roles: []", "The list is empty.", None),
         ("automount: maybe", "Expected true or false.", "write `true` or `false`"),
-        ("options: [nconect=8]", "nfs has no mount option `nconect`.", "did you mean `nconnect`?"),
-        ("options: [nconnect=17]", "`nconnect` is a number from 1 to 16.", None),
+        ("options: [nconect=8]", "`nconect` is not a mount option of nfs.", "did you mean `nconnect`?"),
+        ("options: [nconnect=17]", "`nconnect` must be a number from 1 to 16.", None),
         ("options: [nconnect]", "`nconnect` needs a value.", "write `nconnect=...`"),
-        ("options: [rsize=10]", "`rsize` is a number from 1024 to 67108864.", None),
+        ("options: [rsize=10]", "`rsize` must be a number from 1024 to 67108864.", None),
         ("options: [hard=1]", "`hard` takes no value.", "write `hard`"),
         ("options: [soft, hard]", "`hard` contradicts `soft`.", "keep one of them"),
         ("options: [atime, noatime]", "`noatime` contradicts `atime`.", "keep one of them"),
@@ -175,8 +175,8 @@ def test_a_key_that_is_wrong(tmp_path, old, new, line, message, hint):
         ("options: [tcp]", "`tcp` cannot be set in `options`.",
          "NFS uses TCP; write `rdma: true` for RDMA"),
         ("options: [x-systemd.automount]", "`x-systemd.automount` cannot be set in `options`.",
-         "a mount unit ignores fstab options: use the keys of the filesystem"),
-        ("options: ['a b']", "'a b' is not a mount option.", "e.g. `nconnect=8`; one item per option"),
+         "a mount unit ignores fstab options: use the filesystem's keys"),
+        ("options: ['a b']", "'a b' is not a valid mount option.", "e.g. `nconnect=8`; one item per option"),
         ("quota: {}", "A quota needs `gib`, `files` or both.", "e.g. `quota: {gib: 100, files: 1000000}`"),
         ("quota: {gib: 0}", "The number must be at least 1.", None),
         ("quota: {users: {ada: {users: {bob: {gib: 1}}}}}", "The limits of one user cannot contain `users`.", None),
@@ -196,14 +196,14 @@ def test_a_key_that_is_added(tmp_path, added, message, hint):
     [
         (without("export"), NAME, "nfs needs `export`.", "e.g. `export: /srv/home`"),
         (without("servers"), NAME, "nfs needs `servers`.", "e.g. `servers: [head1]`"),
-        (HOME + "    roles: [login]\n", NAME, "No node uses it.", "widen `nodes` or `roles`"),
+        (HOME + "    roles: [login]\n", NAME, "No node mounts this filesystem.", "extend `nodes` or `roles`"),
         (HOME + "    network: ib\n", SERVERS, "head1 has no address on ib.",
-         "give it one in its group, e.g. `addresses: {ib: ...}`"),
-        (local(), 32, "No role makes a filesystem on /scratch of head1,w[1-4].",
+         "add one to its group, e.g. `addresses: {ib: ...}`"),
+        (local(), 32, "No role creates a filesystem on /scratch of head1,w[1-4].",
          "declare it under `roles.storage_layout.filesystems`, e.g. `/scratch: {on: scratch}`"),
         (local(purpose="state"), 30, "A local filesystem cannot hold state that heads share.", "e.g. `kind: nfs`"),
-        (local(options="[noatime]"), 33, "A local filesystem takes no options here.",
-         "declare `mount_options` of the role storage_layout"),
+        (local(options="[noatime]"), 33, "A local filesystem cannot set mount options here.",
+         "set `mount_options` of the role storage_layout"),
         ("storage:\n  l:\n    kind: lustre\n    purpose: data\n    path: /l\n    servers: [10.9.0.5@ib0]\n    fsname: l\n",
          33, "10.9.0.5@ib0 is not a valid server.", "e.g. `10.0.0.5@o2ib`"),
         ("storage: [1]\n", 28, "Expected a mapping.", "write `key: value` lines below it"),
@@ -217,7 +217,7 @@ def test_a_server_s_address_on_another_network(tmp_path):
     """Its export and its firewall are for the network of the filesystem."""
     address = ("{mgmt: 10.1.0.10}", "{mgmt: 10.1.0.10, store: 10.2.0.10}")
     there = HOME.replace("[head1]", "[10.2.0.10]")
-    wrong = "10.2.0.10 is head1's address on another network than mgmt."
+    wrong = "10.2.0.10 is an address of head1, but not on mgmt."
     hint = "declare `network: store`, or write `servers: [head1]`"
     assert (SERVERS, wrong, hint) in said(tmp_path, there, ROLES, address)
     mistakes = [message for _, message, _ in said(tmp_path, f"{there}    network: store\n", ROLES, address)]
@@ -226,7 +226,7 @@ def test_a_server_s_address_on_another_network(tmp_path):
 
 def test_a_server_named_twice(tmp_path):
     found = said(tmp_path, HOME.replace("[head1]", "[head1, head1]"), ROLES)
-    assert (SERVERS, "head1 is named twice.", None) in found
+    assert (SERVERS, "head1 is listed twice.", None) in found
 
 
 def second(path, export="/srv/data"):
@@ -242,15 +242,14 @@ def second(path, export="/srv/data"):
         (
             "/home",
             "/home is also the path of home (line 32) on head1,w[1-4].",
-            "mount each on a separate path",
+            "use a separate path for each",
         ),
         (
             "/home/data",
             (
-                "/home/data and /home of home (line 32) on head1,w[1-4] are nested: while the outer one is away, the "
-                "inner one is too."
+                "/home/data is nested with /home of home (line 32) on head1,w[1-4]: while the outer one is unmounted, the inner one is too."
             ),
-            "mount each on a separate path, and link to it",
+            "mount each on a separate path, and use a symlink",
         ),
     ],
 )
@@ -301,7 +300,7 @@ def drives(path):
 )
 def test_a_path_on_a_node_s_own_drives(tmp_path, text, path, hint):
     """On the server too: the export and the filesystem would have one mount unit."""
-    message = f"/home conflicts with {path}, which head1 has on its own drives."
+    message = f"/home conflicts with {path}, which head1 mounts from its local drives."
     assert said(tmp_path, text, drives(path)) == [(PATH, message, hint)]
 
 
@@ -310,7 +309,7 @@ def test_a_server_may_export_a_filesystem_of_its_own_drives(tmp_path):
     assert said(tmp_path, only_head.replace("/srv/home", "/home"), drives("/home")) == []
     assert said(tmp_path, only_head, drives("/srv")) == []
     clients = said(tmp_path, HOME.replace("/srv/home", "/home"), drives("/home"))
-    assert clients == [(PATH, "/home conflicts with /home, which w1 has on its own drives.", APART)]
+    assert clients == [(PATH, "/home conflicts with /home, which w1 mounts from its local drives.", APART)]
 
 
 def test_an_empty_section_declares_nothing(tmp_path):

@@ -14,7 +14,7 @@ from tests.unit.clusterfile.base_file import BASE, change, problems_of
 from tests.unit.clusterfile.test_mistakes import DUMPER, paths_in, replaced
 from tests.unit.model.test_plain_text import Options
 
-BREAK = ("The text holds a line break.", "write it on one line, in quotes")
+BREAK = ("The text contains a line break.", "write it on one line, in quotes")
 
 
 def test_the_known_ways_from_a_text_to_configuration(tmp_path):
@@ -48,7 +48,7 @@ def test_the_known_ways_from_a_text_to_configuration(tmp_path):
         (
             'roles.slurm.partitions["a\\x0ab"]',
             "a mapping with 1 key",
-            "The key holds a line break.",
+            "The key contains a line break.",
             BREAK[1],
         ),
     ]
@@ -71,7 +71,7 @@ def test_no_text_anywhere_may_hold_it(tmp_path, odd):
     for path in paths_in(data):
         found = problems_of(tmp_path, yaml.dump(replaced(data, path, odd), Dumper=DUMPER, sort_keys=False))
         if path != ("ssh", "key"):  # it is taken for a private key, which is not shown
-            assert any(one.message.startswith(("The text holds", "The text ends")) for one in found), path
+            assert any(one.message.startswith(("The text contains", "The text ends")) for one in found), path
         assert found
         for one in found:
             assert str(one).replace("\n", "").isprintable(), one
@@ -92,7 +92,7 @@ def test_no_key_anywhere_may_hold_it(tmp_path, odd):
     for path in paths_in(data):
         if path and isinstance(path[-1], str):
             found = problems_of(tmp_path, yaml.dump(keyed(data, path, odd), Dumper=DUMPER, sort_keys=False))
-            assert any("The key holds" in one.message for one in found), path
+            assert any("The key contains" in one.message for one in found), path
             for one in found:
                 assert str(one).replace("\n", "").isprintable(), one
 
@@ -100,7 +100,7 @@ def test_no_key_anywhere_may_hold_it(tmp_path, odd):
 def test_a_comment_that_reverses_the_line(tmp_path):
     text = change(("user: admin", "user: admin # \u202e nimda :resu"))
     (found,) = problems_of(tmp_path, text)
-    assert found.message.startswith("The character U+202E reverses the direction of this line")
+    assert found.message.startswith("The character U+202E reverses the text direction")
     assert text.splitlines()[found.line - 1][found.column - 1] == "\u202e"
 
 
@@ -131,7 +131,7 @@ def test_an_exception_is_read_from_the_file(tmp_path, monkeypatch):
 
     file = tmp_path / "demo.yaml"
     file.write_text(change(("munge: {}", 'munge: {}\n  base: {timezone: "Etc/\\nUTC"}')))
-    with pytest.raises(ClusterFileError, match="holds a line break"):
+    with pytest.raises(ClusterFileError, match="contains a line break"):
         load_cluster(file)
     monkeypatch.setattr(options_class("base"), "several_lines", frozenset({"timezone"}))
     with pytest.raises(ClusterFileError) as caught:

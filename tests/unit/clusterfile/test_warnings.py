@@ -51,7 +51,7 @@ def test_gpus_in_slurm_without_a_driver(tmp_path):
     assert found == (
         50,
         "nodes[1].nodes",
-        "w[1-4] give their H100-SXM5-80GB GPUs to jobs, but no role installs their driver.",
+        "w[1-4] offer their H100-SXM5-80GB GPUs to jobs, but no role installs their driver.",
         "add `nvidia_driver` under `roles`, unless the image has the driver",
     )
 
@@ -88,7 +88,7 @@ def test_a_role_that_installs_the_driver_is_enough(tmp_path):
 
 # Ports and networks
 
-SITE = "declare the nodes as a SKU of the site under `skus`, with the ports they have, e.g. "
+SITE = "declare a site SKU with the actual ports under `skus`, e.g. "
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ SITE = "declare the nodes as a SKU of the site under `skus`, with the ports they
                 sku("dgx-h100"),
             ),
             "nodes[1].addresses.ib",
-            "ib is RoCE, but the fabric ports of dgx-h100 are InfiniBand as sold.",
+            "ib is RoCE, but the fabric ports of dgx-h100 are InfiniBand by default.",
             SITE + "`nics: [{purpose: fabric, kind: roce, speed_gbps: 400, rail: 0}, ...]`",
             id="RoCE on InfiniBand ports",
         ),
@@ -112,14 +112,14 @@ SITE = "declare the nodes as a SKU of the site under `skus`, with the ports they
                 sku("hgx-h100"),
             ),
             "nodes[1].addresses.ib",
-            "ib is RoCE, but the fabric ports of hgx-h100 are InfiniBand, as an example: they differ by maker.",
+            "ib is RoCE, but the fabric ports of hgx-h100 are InfiniBand in the generic SKU; actual ports differ by vendor.",
             SITE + "`nics: [{purpose: fabric, kind: roce, speed_gbps: 400, rail: 0}, ...]`",
             id="example ports",
         ),
         pytest.param(
             (sku("own-node"),),
             "nodes[1].addresses.ib",
-            "ib is InfiniBand, but own-node has no fabric port, so nothing is known of its links.",
+            "ib is InfiniBand, but own-node has no fabric port; its links cannot be checked.",
             "correct `skus.own-node.nics`, e.g. "
             "`nics: [{purpose: fabric, kind: infiniband, speed_gbps: 400, rail: 0}, ...]`",
             id="no port",
@@ -143,7 +143,7 @@ SITE = "declare the nodes as a SKU of the site under `skus`, with the ports they
                 sku("own-node"),
             ),
             "nodes[1].addresses.ib",
-            "ib is RoCE, but own-node has no fabric port, so nothing is known of its links.",
+            "ib is RoCE, but own-node has no fabric port; its links cannot be checked.",
             "correct `skus.own-node.nics`, e.g. "
             "`nics: [{purpose: fabric, kind: roce, speed_gbps: 400, rail: 0}, ...]`",
             id="storage ports are not fabric ports",
@@ -151,7 +151,7 @@ SITE = "declare the nodes as a SKU of the site under `skus`, with the ports they
         pytest.param(
             (("      ib: 10.3.0.11", "      store: 10.2.0.11"), sku("dgx-h100")),
             "nodes[1].addresses.store",
-            "store is Ethernet, but the storage ports of dgx-h100 are InfiniBand as sold.",
+            "store is Ethernet, but the storage ports of dgx-h100 are InfiniBand by default.",
             SITE + "`nics: [{purpose: storage, kind: ethernet, speed_gbps: 400}, ...]`",
             id="storage of another kind",
         ),
@@ -159,7 +159,7 @@ SITE = "declare the nodes as a SKU of the site under `skus`, with the ports they
             (("rails: 2\n    rail_prefix: 25", "rails: 16"), sku("dgx-h100")),
             "networks.ib.rails",
             "The network has 16 rails, but no node has ports on more than 8 (dgx-h100).",
-            "set `rails: 8`, or declare the ports the nodes have in a SKU of the site under `skus`",
+            "set `rails: 8`, or declare the actual ports in a site SKU under `skus`",
             id="too many rails",
         ),
     ],
@@ -219,7 +219,7 @@ def test_more_trays_than_an_nvlink_domain_has(tmp_path):
         [
             "nodes[1].rack",
             "r1 has 36 nodes of dgx-gb200 with 144 GPUs; one NVLink domain has 18 nodes with 72 GPUs.",
-            "name a rack for each NVLink domain, e.g. `rack: rack[1-2]`",
+            "declare one rack per NVLink domain, e.g. `rack: rack[1-2]`",
         ],
     )
 
@@ -310,7 +310,7 @@ def test_what_fills_the_boot_disk_although_there_is_scratch(tmp_path, docker, co
     options = {"docker": "data_root", "containerd": "root"}
     assert [(message, hint) for _, _, message, hint in found] == [
         (
-            f"/var/lib/{role} of w[1-4] is on the boot disk, with {role}'s images, although /scratch is scratch.",
+            f"/var/lib/{role} of w[1-4] is on the boot disk, with {role}'s images, although the node has scratch at /scratch.",
             f"e.g. `{role}: {{{options[role]}: /scratch/{role}}}`",
         )
         for role in where

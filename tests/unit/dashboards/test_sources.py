@@ -51,8 +51,12 @@ def test_a_cluster_that_has_everything(dashboard):
         ("fabric: Retransmissions (RoCE)", small(*EVERY_NODE), "no RoCE network is declared"),
         ("storage: Requests", small(*EVERY_NODE), "no node mounts an NFS filesystem"),
         ("storage: Served by file servers", small(*EVERY_NODE), "no node serves an NFS filesystem"),
-        ("node: Clock", small(*EVERY_NODE), "a container shares its host's clock and may not set it"),
-        ("node: Memory errors", small(*EVERY_NODE), "a container's slots, sensors and links are its host's"),
+        ("node: Clock", small(*EVERY_NODE), "a container shares its host's clock and cannot set it"),
+        (
+            "node: Memory errors",
+            small(*EVERY_NODE),
+            "a container's slots, sensors and links belong to its host",
+        ),
         ("health: Failed checks", small(*EVERY_NODE), "no worker checks its own health"),
         ("overview: CPU busy", small(*EVERY_NODE), None),
         ("overview: Alerts", small(*EVERY_NODE), None),
@@ -63,7 +67,7 @@ def test_a_cluster_that_has_everything(dashboard):
                 make_node("head1", 10, NodeRole.HEAD, options={"exporters": Serves(served=EVERY_NODE)}),
                 networks=LARGE.networks,
             ),
-            "a container's slots, sensors and links are its host's",
+            "a container's slots, sensors and links belong to its host",
         ),
     ],
 )

@@ -23,7 +23,7 @@ WHOLE = {
         b"version: 1\ncluster: \xe4\n",
         2,
         10,
-        "The file is not UTF-8: byte 0xe4 is not a character.",
+        "The file is not valid UTF-8: byte 0xe4 is invalid.",
         "save the file as UTF-8",
     ),
     "control character": ("a: \x07\n", 1, 4, "The file contains a control character.", "remove it"),
@@ -32,7 +32,7 @@ WHOLE = {
         "version: 1\n---\nb: 2\n",
         2,
         1,
-        "A second document starts here.",
+        "A second YAML document starts here.",
         "remove the line `---`",
     ),
     "colon in a value": (
@@ -47,9 +47,9 @@ WHOLE = {
         3,
         2,
         "This line is not indented like its neighbours.",
-        "keys of one mapping start in the same column",
+        "start the keys of one mapping in the same column",
     ),
-    "open quote": ("a: 'x\n", 2, 1, "A quote opened before this is never closed.", "close the quote"),
+    "open quote": ("a: 'x\n", 2, 1, "A quote opened before this line is never closed.", "close the quote"),
     "open bracket": ("a: [1, 2\nb: 1\n", 2, 2, "A list in `[` `]` is not closed, or lacks a comma.", QUOTE),
     "open brace": (
         "a: {x: 1\nb: 2\n",
@@ -91,19 +91,25 @@ WHOLE = {
         2,
         1,
         "A line in this list is not a list item.",
-        "every item of a list starts with `- ` in the same column",
+        "start every item of a list with `- ` in the same column",
     ),
     "key that is a list": ("? [a]\n: 1\n", 1, 3, "A key must be plain text.", None),
-    "alias without an anchor": ("a: *x\n", 1, 4, "No anchor before the alias `*x`.", None),
+    "alias without an anchor": ("a: *x\n", 1, 4, "The alias `*x` has no preceding anchor.", None),
     "alias inside its own anchor": ("a: &x [*x]\n", 1, 8, "The alias `*x` contains itself.", None),
     "alias bomb": (
         BOMB,
         5,
         20,
         "Aliases repeat more than 50000 values.",
-        "use node ranges and `defaults:` in place of nested aliases",
+        "use node ranges and `defaults:` instead of nested aliases",
     ),
-    "nested too deep": ("a: " + "[" * 60 + "]" * 60, 1, 43, "Values are nested deeper than 40 levels.", None),
+    "nested too deep": (
+        "a: " + "[" * 60 + "]" * 60,
+        1,
+        43,
+        "Values are nested more than 40 levels deep.",
+        None,
+    ),
     "a list": (
         "- a\n- b\n",
         1,
@@ -138,7 +144,7 @@ def test_too_large(tmp_path):
     [
         (lambda path: None, "The file does not exist."),
         (lambda path: path.mkdir(), "This is a directory, not a file."),
-        (lambda path: path.symlink_to(path), "The file cannot be read: too many levels of symbolic links."),
+        (lambda path: path.symlink_to(path), "Cannot read the file: too many levels of symbolic links."),
     ],
 )
 def test_no_readable_file(tmp_path, make, message):
@@ -154,7 +160,7 @@ def test_a_file_that_may_not_be_read(tmp_path, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "open", refuse)
-    with pytest.raises(ClusterFileError, match=r"The file cannot be read: permission denied\."):
+    with pytest.raises(ClusterFileError, match=r"Cannot read the file: permission denied\."):
         load_cluster(tmp_path / "x.yaml")
 
 
@@ -206,7 +212,7 @@ def test_the_error_says_everything(tmp_path):
         f"{path}:19:5: networks.store.mtuu: Unknown key `mtuu`.\n"
         "  value: 9000\n"
         "  hint: did you mean `mtu`?\n\n"
-        f"{path}:29:9: ssh.user: rackwright logs in as an unprivileged user and becomes root with sudo, never as root.\n"
+        f"{path}:29:9: ssh.user: rackwright logs in as an unprivileged user and uses sudo; it never logs in as root.\n"
         "  value: root\n"
         "  hint: name an unprivileged user, e.g. `admin`"
     )

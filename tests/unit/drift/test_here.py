@@ -183,7 +183,7 @@ def test_nothing_is_written_through_a_link_of_the_checking_user(machine: Machine
     metrics = machine.root / "var/lib/rackwright-drift/test/rackwright_drift_test.prom"
     metrics.unlink()
     metrics.symlink_to(machine.root / "etc/shadow")
-    with pytest.raises(RackwrightError, match="Begin with a file of no metrics"):
+    with pytest.raises(RackwrightError, match="Create an empty metrics file"):
         plan(machine, cluster, wanted=True).apply()
     assert not (machine.root / "etc/shadow").exists()
 

@@ -58,7 +58,7 @@ def test_any_reply_is_judged_ten_thousand_times(reply: str) -> None:
 @pytest.mark.parametrize(
     ("reply", "why"),
     [
-        ("Infinity", "it holds Infinity, which is not a number of JSON"),
+        ("Infinity", "it contains Infinity, which is not a JSON number"),
         ("[" * 50_000, "it is nested deeper than 32 levels"),
         ("[]", "the answer: Input should be a valid dictionary or instance of _Reply"),
         ("{}", "state: Field required"),
@@ -70,13 +70,13 @@ def test_any_reply_is_judged_ten_thousand_times(reply: str) -> None:
             json.dumps({**VALID, "state": "unreachable"}),
             "state: Input should be 'in sync', 'drifted' or 'unknown'",
         ),
-        ("x" * (REPLY_MAX_BYTES + 9), "it is 64 KiB, and 64 KiB are read at most"),
+        ("x" * (REPLY_MAX_BYTES + 9), "it is 64 KiB, but the limit is 64 KiB"),
     ],
 )
 def test_what_is_refused_is_that_node_s_unknown(reply: str, why: str) -> None:
     found = judge(reply, "d", ("base",))
     assert found.state is State.UNKNOWN
-    assert found.detail[0].startswith(f"its answer was refused: {why}")
+    assert found.detail[0].startswith(f"its answer is invalid: {why}")
 
 
 def test_escapes_do_not_reach_a_chat_or_a_log() -> None:

@@ -161,13 +161,13 @@ def test_a_long_reply_is_cut():
     ],
 )
 def test_a_credential_is_not_taken_from_the_command_line_nor_repeated(url: str, tmp_path: Path):
-    with pytest.raises(RackwrightError, match="may hold a credential") as refused:
+    with pytest.raises(RackwrightError, match="may contain credentials") as refused:
         read_urls([url])
     assert "hunter2" not in f"{refused.value.message} {refused.value.hint}"
     path = tmp_path / "urls"
     path.write_text(f"{url}\n")
     path.chmod(0o644)
-    with pytest.raises(RackwrightError, match="can be read by other users"):
+    with pytest.raises(RackwrightError, match="Other users can read"):
         read_urls([f"@{path}"])
 
 

@@ -155,7 +155,7 @@ def _adopt(node, tmp_path: Path) -> str:
 def test_a_node_knows_nothing_before_it_is_told(node, tmp_path: Path):
     assert json.loads(node().stdout)["state"] == "unknown"
     _questions(tmp_path)
-    assert json.loads(node().stdout)["reason"] == "nothing says yet what is expected of this node"
+    assert json.loads(node().stdout)["reason"] == "this node has no expected answers yet"
     refused = node("--adopt", "0" * 64)
     assert refused.returncode == 1
     assert "changed since it was found in sync" in refused.stderr

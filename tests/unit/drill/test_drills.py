@@ -130,7 +130,7 @@ def changed(**options):
 
 
 def test_a_rack_without_a_webhook_is_refused():
-    with pytest.raises(RackwrightError, match="no Alertmanager that a drill can listen to"):
+    with pytest.raises(RackwrightError, match="no Alertmanager with a webhook for drills"):
         webhook_of(changed(alertmanager={"drill_port": None}))
 
 
@@ -140,7 +140,7 @@ def test_a_rack_without_prometheus_is_refused():
 
 
 def test_a_rack_whose_alerts_take_hours_is_refused():
-    with pytest.raises(RackwrightError, match="waits as long as on a site"):
+    with pytest.raises(RackwrightError, match="uses production alert delays"):
         webhook_of(changed(prometheus={"hold_factor": 1.0}))
 
 

@@ -150,7 +150,7 @@ def test_an_alert_that_fires_already_is_waited_for():
 
 def test_an_alert_that_fires_without_the_fault_is_no_pass():
     (result,), rack = drilled(drill(), already=10**9)
-    assert (result.outcome, result.detail) == (Outcome.ERROR, "it fires without the fault")
+    assert (result.outcome, result.detail) == (Outcome.ERROR, "the alert already fires without the fault")
     assert rack.done == []
 
 

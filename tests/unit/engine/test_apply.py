@@ -110,7 +110,7 @@ def test_a_plan_during_which_another_run_ended_is_made_again(played, still):
     agreed, notices = [], []
     apply(CLUSTER, agree=lambda plan: agreed.append(plan) or True, notice=notices.append)
     assert played.planned == 2
-    assert notices == ["Another run ended while this one was planned: planning again."]
+    assert notices == ["Another run finished while this one was planning: planning again."]
     assert played.applied == (["worker1"] if still else []), "what the other run did is not done again"
     assert len(agreed) == still
 

@@ -66,24 +66,24 @@ def test_only_the_machine_below_and_platforms_without_a_kernel_are_refused_for_g
     boots, _ = made(Shell(head1=f"{OWN}\ninit\n", worker1=f"{OLD}\ninit\nslurmstepd infinity\n"))
     before = boots.before(["head1", "worker1", "worker2"])
     assert before["head1"].never == (
-        "rackwright runs on it, and would end with it; run it from another machine"
+        "rackwright is running on it and would end with it; run it from another machine"
     )
     assert (before["worker1"].boot, before["worker1"].why_not) == (OLD, None)
     assert before["worker2"].never == (
-        "out of scope: a container shares its host's kernel and cannot set what is not namespaced"
+        "out of scope: a container shares its host's kernel and can set only namespaced settings"
     )
 
 
 def test_a_worker_on_which_a_job_runs_is_not_rebooted(made):
     boots, _ = made(Shell(worker1=f"{OLD}\ninit\nslurmstepd: [17.batch]\n"))
     (before,) = boots.before(["worker1"]).values()
-    assert (before.never, before.why_not) == (None, "a job runs on it")
+    assert (before.never, before.why_not) == (None, "a job is running on it")
 
 
 def test_a_node_that_does_not_say_which_boot_it_is_in_is_not_rebooted(made):
     boots, _ = made(Shell(worker1="\x1b[2Jhello\n", head1=ConnectionFailed("Cannot connect to head1.")))
     before = boots.before(["worker1", "head1"])
-    assert before["worker1"].never == r"it does not say which boot it is in: \x1b[2Jhello"
+    assert before["worker1"].never == r"it does not report its boot id: \x1b[2Jhello"
     assert before["head1"].never == "Cannot connect to head1"
 
 
@@ -108,7 +108,7 @@ def test_a_new_boot_that_ends_is_a_reboot(made, state):
         (["", f"{NEW}\n", "maintenance\n"], "its boot ended in the state maintenance", False),
         (
             ["", f"{NEW}\n", "starting\n"],
-            "it has a new boot, which did not end within 0.5 s: systemd says starting",
+            "it has a new boot, which did not finish within 0.5 s: systemd reports starting",
             False,
         ),
         (["", "nonsense\n"], "it did not reboot within 0.5 s: it still answers from the same boot", False),
@@ -124,7 +124,7 @@ def test_a_node_that_does_not_come_back_is_named_with_its_console(made, monkeypa
 def test_the_console_of_a_lab_machine_is_read_and_made_printable(tmp_path, monkeypatch):
     monkeypatch.setattr(console, "log_of", lambda cluster, node: tmp_path / "console.log")
     node = CLUSTER.nodes[0]
-    assert "cannot be read: No such file" in console.last_lines(CLUSTER, node)
+    assert "cannot read its serial console" in console.last_lines(CLUSTER, node)
     lines = "".join(f"line {number}\r\n" for number in range(40))
     (tmp_path / "console.log").write_bytes(
         b"x" * 100_000 + lines.encode() + b"\x1b[0;31mKernel panic\x1b[0m\x07\r\n50%\r100%\n\n"

@@ -1,4 +1,4 @@
-"""A disk of the control node that is full, or cannot be written: refused at the start, in order later on."""
+"""cannot write A disk of the control node that is full, or: refused at the start, in order later on."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_the_wave_is_finished_its_nodes_are_resumed_and_no_other_begins(rollout)
     assert manager.nodes["worker1"].reason is None, "it was put back into service"
     assert manager.nodes["worker2"].reason is None, "it was never drained"
     assert NO_SPACE in (result.nodes["worker2"].error or "")
-    assert result.nodes["worker2"].error.startswith("not begun: ")
+    assert result.nodes["worker2"].error.startswith("not started: ")
     assert NO_SPACE in done.stopped
     assert done.left_drained == set()
     assert result.exit_code == 1
@@ -129,13 +129,13 @@ def test_full_before_the_first_wave_nothing_is_touched(rollout):
     _, result, applied, manager, _ = rollout(start=True)
     assert applied == []
     assert not any(node.reason for node in manager.nodes.values())
-    assert all(outcome.error.startswith("not begun: ") for outcome in result.nodes.values())
+    assert all(outcome.error.startswith("not started: ") for outcome in result.nodes.values())
 
 
 def test_a_run_that_lost_its_lock_begins_no_further_wave_and_puts_back_what_it_drained(rollout):
     done, result, applied, manager, _ = rollout(lost="another run has it.")
     assert applied == ["worker1"]
-    assert result.nodes["worker2"].error == "not begun: the run lost its lock: another run has it"
+    assert result.nodes["worker2"].error == "not started: the run lost its lock: another run has it"
     assert not any(node.reason for node in manager.nodes.values())
     assert done.left_drained == set()
 
@@ -147,7 +147,7 @@ def test_a_journal_that_cannot_begin_is_refused_and_leaves_nothing(state, size):
     (state / "runs").mkdir(exist_ok=True)
     with (
         files_no_larger_than(size),
-        pytest.raises(RackwrightError, match=r"cannot be written.*Nothing was changed"),
+        pytest.raises(RackwrightError, match=r"Cannot write .*Nothing was changed"),
     ):
         journal.__enter__()
     assert list((state / "runs").iterdir()) == []
@@ -179,7 +179,7 @@ def test_a_lock_that_cannot_be_written_refuses_before_anything_is_changed(state,
 def test_a_state_folder_that_cannot_be_used_is_a_sentence(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
-    with pytest.raises(RackwrightError, match="cannot be used") as refused, run_lock("test"):
+    with pytest.raises(RackwrightError, match="is not usable") as refused, run_lock("test"):
         pass
     assert "XDG_STATE_HOME" in refused.value.hint
 
@@ -225,4 +225,4 @@ def test_a_worker_starts_although_its_log_cannot(state, monkeypatch):
     worker = Workers("test", {}).start({"worker1": "class"})
     assert started == [os.devnull]
     worker.process.poll = lambda: 1
-    assert "the log cannot be read" in worker.why_it_ended()
+    assert "cannot read the log" in worker.why_it_ended()

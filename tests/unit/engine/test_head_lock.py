@@ -184,7 +184,7 @@ def test_without_a_head_that_answers_the_run_goes_on_and_says_so(heads):
         assert mine.node is None
         mine.send(A["run"], "{}")
     why = "head1: Cannot connect to head1: no answer within 1 s"
-    only = f"The run holds no lock on a head ({why}); only the lock on this machine protects it."
+    only = f"The run holds no lock on a head ({why}); it is protected only by the lock on this machine."
     assert notices == [only]
 
 

@@ -169,7 +169,7 @@ def test_a_deploy_that_a_head_invents_is_not_run(machine, resumed):
 
 @pytest.mark.parametrize("run", ["../../etc/passwd", "20261123T074215Z-0a1b2c; rm -rf /", "", "x"])
 def test_only_names_of_runs_are_asked_for(machine, run):
-    with pytest.raises(RackwrightError, match="is not the name of a run"):
+    with pytest.raises(RackwrightError, match="is not a valid run name"):
         run_of_others(CLUSTER, run)
 
 
@@ -185,7 +185,7 @@ def test_garbage_of_a_head_costs_the_runs_of_others_alone(machine, monkeypatch, 
     monkeypatch.setattr(LocalPool, "answer", answer)
     known = all_runs(CLUSTER)
     assert [one.run for one in known.runs] == [run]
-    assert "could not be read" in known.problem
+    assert "Cannot read the runs of other operators" in known.problem
 
 
 def test_lines_of_a_head_are_checked_and_printable(machine, monkeypatch, tmp_path):
@@ -230,7 +230,7 @@ def test_without_a_head_ones_own_runs_are_listed_and_the_reason_is_said(machine,
     shown = CliRunner().invoke(app, ["runs", str(tmp_path / "c.yaml")])
     assert shown.exit_code == 0
     assert run in shown.stdout
-    assert "could not be read: Cannot connect to head1: it is off" in shown.output
+    assert "Cannot read the runs of other operators: Cannot connect to head1: it is off" in shown.output
 
 
 # More than the reader prints

@@ -60,7 +60,7 @@ def test_it_can_be_read_wherever_it_was_cut_off(journal):
         assert _run("runs").exit_code == 0
         said = _run("runs", journal.stem)
         assert said.exit_code == 0
-        # before its first line a run had not begun: there is nothing to resume
+        # before its first line a run had not started: there is nothing to resume
         assert (f"hint: rackwright resume {journal.stem}" in said.stdout) == (length > 10)
     journal.write_bytes(whole)
     assert read_run(journal.stem).state == "finished"

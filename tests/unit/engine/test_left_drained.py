@@ -69,7 +69,7 @@ def test_only_what_is_as_declared_goes_back_and_only_once(left, resumed):
     assert read_run(run).events[-1]["nodes"] == ["worker1"]
     assert put_back(cluster, ["worker1"], None) is None
     assert put_back(cluster, ["worker2"], None) == (
-        f"worker2, drained by run {run}, could not be resumed: Slurm did not answer"
+        f"cannot resume worker2, drained by run {run}: Slurm did not answer"
     )
     assert left_drained("test", None) == {run: ["worker2"]}
 
@@ -163,8 +163,7 @@ def test_a_node_that_a_run_rebooted_is_put_back_only_once_it_passes(manager, mon
         lambda cluster, names: asked.append(list(names)) or {name: passes.get(name) for name in names},
     )
     assert put_back(THREE, ["worker1", "worker2"], None) == (
-        f"worker1: still drained by run {journal.run}: it does not pass its checks: "
-        f"slurm: slurmd is running: FAIL: inactive; worker2: back in service, drained by run {journal.run}"
+        f"worker1: still drained by run {journal.run}: its checks fail: slurm: slurmd is running: FAIL: inactive; worker2: back in service, drained by run {journal.run}"
     )
     assert manager.nodes["worker1"].reason == f"rackwright: {journal.run}"
     passes.clear()

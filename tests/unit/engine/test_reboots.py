@@ -183,7 +183,7 @@ def test_a_worker_that_does_not_pass_stays_drained_and_the_waves_stop(world, car
     assert manager.nodes["worker2"].reason is None
     said = "it did not pass after its reboot: slurm: slurmd is running: FAIL: inactive"
     assert result.nodes["worker1"].error == said
-    assert result.nodes["worker2"].error == "not begun: worker1 did not come through the reboot"
+    assert result.nodes["worker2"].error == "not started: worker1 did not come back after the reboot"
     assert one.left_drained == {"worker1"}
     assert (run.left_drained, run.state, run.rebooted) == (["worker1"], "failed", {"worker1"})
     assert result.exit_code is ExitCode.ERROR
@@ -195,7 +195,7 @@ def test_a_node_that_does_not_return_is_named_and_the_waves_stop(world, carried_
     one, result, _ = carried_out({"worker1": ((), (DUE,)), "worker2": ((), (DUE,))}, manager, size=1)
     assert result.nodes["worker1"].error == "reboot: it did not return within 60 s: no answer; console"
     assert result.nodes["worker1"].unreachable
-    assert one.stopped == "worker1 did not come through the reboot"
+    assert one.stopped == "worker1 did not come back after the reboot"
     assert ("verify", ["worker1"]) not in world.log
     assert one.left_drained == {"worker1"}
 
@@ -231,7 +231,7 @@ def test_a_worker_whose_jobs_do_not_end_is_left_as_it_is(world, carried_out):
     manager.nodes["worker1"].jobs = ["sim"]
     _, result, _ = carried_out({"worker1": ((CALM,), (DUE,))}, manager)
     assert world.log == []
-    assert result.nodes["worker1"].error == "its jobs did not end within 1 s; it was left as it is"
+    assert result.nodes["worker1"].error == "its jobs did not end within 1 s; it was not changed"
     assert (manager.nodes["worker1"].jobs, manager.nodes["worker1"].reason) == (["sim"], None)
     assert manager.killed == []
 
@@ -247,14 +247,14 @@ def test_jobs_are_killed_only_where_asked_for_and_only_on_nodes_that_reboot(worl
     )
     assert manager.killed == ["sim"]
     assert result.nodes["worker1"].ok
-    assert result.nodes["worker2"].error == "its jobs did not end within 1 s; it was left as it is"
+    assert result.nodes["worker2"].error == "its jobs did not end within 1 s; it was not changed"
 
 
 def test_a_job_that_no_manager_knows_of_keeps_its_node(world, carried_out):
     world.before["worker1"] = Before("old", busy=True)
     one, _, _ = carried_out({"worker1": ((), (DUE,))}, MemoryManager(CLUSTER))
     assert world.log == []
-    assert one.notes == ["worker1: not rebooted: a job runs on it."]
+    assert one.notes == ["worker1: not rebooted: a job is running on it."]
 
 
 def test_a_worker_is_drained_for_a_reboot_even_where_waves_drain_nothing(world, carried_out):
@@ -402,7 +402,7 @@ def test_a_declined_reboot_does_nothing(world, command):
 def test_a_worker_that_became_busy_is_left_and_named(world, command):
     world.before["worker1"] = Before("old", busy=True)
     done = command("worker1,worker2")
-    assert done.result.nodes["worker1"].error == "not rebooted: a job runs on it; it was left as it is"
+    assert done.result.nodes["worker1"].error == "not rebooted: a job is running on it; it was not changed"
     assert done.result.nodes["worker2"].ok
     assert world.manager.nodes["worker1"].reason is None
 

@@ -89,7 +89,7 @@ def test_a_manager_that_stops_answering_leaves_the_worker_as_it_is(rollout):
     session, _, result = rollout({"head1": DISRUPTIVE, "worker1": DISRUPTIVE}, manager)
     assert session.applied == ["head1"]
     assert result.nodes["worker1"].error == (
-        "it could not be drained: Memory does not answer; it was left as it is"
+        "it could not be drained: Memory does not answer; it was not changed"
     )
 
 

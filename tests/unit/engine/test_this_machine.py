@@ -37,7 +37,8 @@ def test_plan_changes_nothing_apply_does_and_then_there_is_nothing_to_do(tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("write", "why"), [("echo full >&2; exit 3", "exited 3 saying:\n    full"), ("sleep 60", "exited 124")]
+    ("write", "why"),
+    [("echo full >&2; exit 3", "exited 3 with the output:\n    full"), ("sleep 60", "exited 124")],
 )
 def test_a_command_that_fails_or_hangs_is_reported(write: str, why: str):
     def deploy() -> None:

@@ -74,4 +74,4 @@ def test_when_to_stop(stop_after, outcomes, stops):
 
 def test_why_it_stops():
     said = must_stop(Waves(stop_after="10%"), [False, True])
-    assert said == "1 of 2 nodes failed, and waves.stop_after is 10%"
+    assert said == "1 of 2 nodes failed (waves.stop_after is 10%)"

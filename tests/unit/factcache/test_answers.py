@@ -258,8 +258,8 @@ def test_a_node_lost_while_its_answers_are_fetched_is_lost_and_not_failed(asked,
     ("reply", "note"),
     [
         (CommandResult("", 127, "", "sh: python3: not found"), "no python3 on the node"),
-        (CommandResult("", 1, "Traceback", "boom"), "the fact helper exited 1 saying boom"),
-        (CommandResult("", 1, "", "\x1b[2Jboom"), "the fact helper exited 1 saying \\x1b[2Jboom"),
+        (CommandResult("", 1, "Traceback", "boom"), "the fact helper exited 1 with the output boom"),
+        (CommandResult("", 1, "", "\x1b[2Jboom"), "the fact helper exited 1 with the output \\x1b[2Jboom"),
     ],
 )
 def test_a_node_without_a_working_python_is_read_one_by_one_and_says_so(asked, cache, tmp_path, reply, note):

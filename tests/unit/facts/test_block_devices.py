@@ -33,11 +33,11 @@ def test_the_recorded_machine():
 @pytest.mark.parametrize(
     ("lines", "why"),
     [
-        ([], "did not list its block devices to the end"),
-        (RECORDED[:-1], "did not list its block devices to the end"),
+        ([], "list of block devices is incomplete"),
+        (RECORDED[:-1], "list of block devices is incomplete"),
         (["begin", "lsblk {}", "end"], "lacks 'blockdevices'"),
         (["begin", 'lsblk {"blockdevices": []}', "disk sda", "end"], "does not list sda"),
-        (["begin", "lsblk rubbish", "end"], "not JSON"),
+        (["begin", "lsblk rubbish", "end"], "not valid JSON"),
         (["begin", 'lsblk {"blockdevices": []}', "mount / /x", "end"], "mountinfo"),
     ],
 )
@@ -51,7 +51,7 @@ def test_unreadable_content_is_not_no_content():
     lines = ["unreadable" if line.startswith("digest") else line for line in lines]
     disk = chosen(parse(lines), Selector("a", serial="store1-data0"))
     assert disk.signatures is None
-    with pytest.raises(NotChosen, match="cannot be read; it is not touched"):
+    with pytest.raises(NotChosen, match="are unreadable; it was not changed"):
         usable(disk)
 
 
@@ -63,25 +63,25 @@ def there(*disks: Disk) -> Storage:
 
 
 def test_a_missing_disk_is_named_with_those_that_are_there():
-    with pytest.raises(NoDisk, match=r"No disk x \(serial B\) is there") as refused:
+    with pytest.raises(NoDisk, match=r"No disk matches x \(serial B\)") as refused:
         chosen(there(BLANK), Selector("x", serial="B"))
-    assert refused.value.hint == "it has: A in 0000:01:00.0"
+    assert refused.value.hint == "the node has: A in 0000:01:00.0"
 
 
 @pytest.mark.parametrize(
     ("disks", "selector", "why"),
     [
-        ((BLANK, replace(BLANK, name="nvme1n1")), Selector("x", serial="A"), "2 disks are x"),
+        ((BLANK, replace(BLANK, name="nvme1n1")), Selector("x", serial="A"), "2 disks match x"),
         (
             (BLANK, replace(BLANK, name="nvme1n1", slots=("0000:02:00.0",))),
             Selector("x", slot="0000:02:00.0"),
             "Several disks have the serial A",
         ),
-        ((replace(BLANK, serial=None),), Selector("x", slot="0000:01:00.0"), "no serial that can be read"),
+        ((replace(BLANK, serial=None),), Selector("x", slot="0000:01:00.0"), "no readable serial"),
         (
             (BLANK, replace(BLANK, name="sdb", serial="B")),
             Selector("x", slot="0000:01:00.0"),
-            "2 disks are x",
+            "2 disks match x",
         ),
     ],
 )
@@ -98,9 +98,9 @@ def test_nothing_is_chosen_from_an_incomplete_answer():
 @pytest.mark.parametrize(
     ("disk", "why"),
     [
-        (replace(BLANK, uses=("nvme0n1 is mounted on /data",)), "is in use, and is never erased"),
+        (replace(BLANK, uses=("nvme0n1 is mounted on /data",)), "is in use and is never erased"),
         (replace(BLANK, read_only=True), "is read-only"),
-        (replace(BLANK, digest=None), "cannot be read"),
+        (replace(BLANK, digest=None), "are unreadable"),
     ],
 )
 def test_disks_that_are_never_written(disk, why):

@@ -111,7 +111,7 @@ def test_a_large_file_is_cut_and_then_refused(folder):
     (folder / "c.crt").write_text(ISSUED.chain * 40)
     found = ask(folder)[1]
     assert len(found.pem) < 17000
-    assert CA.reason(found, NAMES, datetime.now(UTC)).startswith("it cannot be read")
+    assert CA.reason(found, NAMES, datetime.now(UTC)).startswith("it is unreadable")
 
 
 def anchors(folder, bundle):

@@ -49,7 +49,7 @@ def test_a_stock_node_has_nothing_strange():
     "lines", [[], answer()[:-1], [*answer()[:-1], "what is this", "end"], ["keys|a|b|%%", "end"]]
 )
 def test_an_answer_that_is_cut_off_or_strange_is_refused(lines):
-    with pytest.raises(ValueError, match=r"not whole|unreadable"):
+    with pytest.raises(ValueError, match=r"incomplete|unreadable"):
         parse_traces(lines)
 
 

@@ -58,8 +58,7 @@ def test_a_value_that_a_boot_does_not_bring(machine, bios):
     with pytest.raises(FirmwareError) as refused:
         bios()
     assert refused.value.message == (
-        "The node has booted, and BIOS attributes are not as declared: SriovGlobalEnable is Disabled, "
-        "declared is Enabled."
+        "The node has booted, but BIOS attributes are not as declared: SriovGlobalEnable is Disabled, but Enabled is declared."
     )
 
 
@@ -78,7 +77,7 @@ def test_what_the_bmc_keeps_only_in_part(machine, bios):
 
     machine.bmc.fault(SETTINGS, part, "PATCH")
     with pytest.raises(
-        FirmwareError, match="did not take SriovGlobalEnable; it keeps BootMode for the next boot"
+        FirmwareError, match="did not accept SriovGlobalEnable; for the next boot it has BootMode"
     ):
         bios({"SriovGlobalEnable": "Enabled", "BootMode": "Bios"})
     assert machine.boots == 0
@@ -111,7 +110,7 @@ def test_a_request_that_may_have_been_lost(machine, bios):
         ({"Type": "Integer"}, True, "True is not a whole number"),
         ({"Type": "Boolean"}, "true", "true is not true or false"),
         ({"Type": "String"}, 1, "1 is not text: put it in quotes"),
-        ({"Type": "Password"}, "x", "it is a password, which has no place in a cluster file"),
+        ({"Type": "Password"}, "x", "it is a password, which must not be in a cluster file"),
         ({"Type": "Integer", "LowerBound": 1, "UpperBound": 4}, 4, None),
         ({}, "anything", None),
     ],
@@ -122,7 +121,9 @@ def test_rules(entry, value, why):
 
 def test_an_attribute_that_is_unknown():
     found = refusals({"ProcVirtualisation": "On"}, {"ProcVirtualization": "Off"}, {})
-    assert found == {"ProcVirtualisation": "this BIOS lacks the attribute; did you mean `ProcVirtualization`"}
+    assert found == {
+        "ProcVirtualisation": "this BIOS does not have the attribute; did you mean `ProcVirtualization`"
+    }
 
 
 def _report(machine, attributes):
@@ -143,7 +144,7 @@ def test_everything_that_is_refused_is_said_before_anything_is_done(machine):
     with pytest.raises(FirmwareError) as refused:
         refuse_attributes(reports)
     assert refused.value.message == (
-        "Nothing was changed: worker1: Smt: this BIOS lacks the attribute; worker1: BootMode: it is read-only; "
+        "Nothing was changed: worker1: Smt: this BIOS does not have the attribute; worker1: BootMode: it is read-only; "
         "worker1: SriovGlobalEnable: Maybe is not one of: Enabled."
     )
 
@@ -166,6 +167,6 @@ def test_the_plan_names_what_others_made_pending(machine):
     assert planned_attributes(cluster, reports) == {
         "worker1": (
             "SriovGlobalEnable Disabled -> Enabled",
-            "BootMode -> Bios (not declared, pending already)",
+            "BootMode -> Bios (not declared, already pending)",
         )
     }

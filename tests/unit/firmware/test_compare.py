@@ -60,9 +60,9 @@ def shown(baseline, **reading):
             [
                 ("A", "as declared", None),
                 ("B", "differs", None),
-                ("C", "differs", "the BMC has text (in quotes), declared is a number"),
+                ("C", "differs", "the BMC has text (in quotes), but a number is declared"),
                 ("D", "UNKNOWN", "the BMC does not list the attribute"),
-                ("E", "differs", "the case of its letters differs"),
+                ("E", "differs", "only the case of its letters differs"),
             ],
         ),
         (

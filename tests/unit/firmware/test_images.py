@@ -12,7 +12,7 @@ import pytest
 
 from rackwright.errors import FirmwareError
 from rackwright.firmware.images import check_files, served
-from rackwright.firmware.plan import Step
+from rackwright.firmware.plan import UpdateStep
 from rackwright.install.authority import credentials
 from tests.unit.firmware.machine import image
 from tests.unit.install.site import make_boot_network, make_site
@@ -56,11 +56,11 @@ def test_no_server_where_none_is_needed(needed, declared):
 def test_a_file_is_the_declared_one(tmp_path):
     file = image(tmp_path, b"firmware")
     good = hashlib.sha256(b"firmware").hexdigest()
-    check_files([Step(file, good, ()), Step("http://x/y", None, ())])
+    check_files([UpdateStep(file, good, ()), UpdateStep("http://x/y", None, ())])
     with pytest.raises(
-        FirmwareError, match=r"The SHA-256 of .* is [0-9a-f]{64}, declared is 0{64}; nothing was changed"
+        FirmwareError, match=r"The SHA-256 of .* is [0-9a-f]{64}, but 0{64} is declared; nothing was changed"
     ):
-        check_files([Step(file, "0" * 64, ())])
+        check_files([UpdateStep(file, "0" * 64, ())])
     file.unlink()
-    with pytest.raises(FirmwareError, match="cannot be read: No such file"):
-        check_files([Step(file, good, ())])
+    with pytest.raises(FirmwareError, match="Cannot read the image .*: No such file"):
+        check_files([UpdateStep(file, good, ())])

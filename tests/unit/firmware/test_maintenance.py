@@ -118,7 +118,7 @@ def test_a_node_whose_jobs_do_not_end_is_not_touched(run):
     manager = Manager()
     manager.busy = {"worker1"}
     (outcome,) = run(pytest.fail, manager=manager)
-    assert outcome.error == "its jobs did not end within 3600 s; it was left as it is."
+    assert outcome.error == "its jobs did not end within 3600 s; it was not changed."
     assert outcome.resume is None
 
 
@@ -126,7 +126,7 @@ def test_a_node_that_the_manager_keeps_in_service_is_not_touched(run):
     manager = Manager()
     manager.ignores = {"worker1"}
     (outcome,) = run(pytest.fail, manager=manager)
-    assert outcome.error == "Slurm did not take it out of service: IDLE."
+    assert outcome.error == "Slurm did not drain it: IDLE."
 
 
 def test_a_manager_that_does_not_answer_is_no_free_node(run):
@@ -139,13 +139,13 @@ def test_a_manager_that_does_not_answer_is_no_free_node(run):
 @pytest.mark.parametrize(
     ("before", "why"),
     [
-        (Before("boot", busy=True), "a job runs on it"),
+        (Before("boot", busy=True), "a job is running on it"),
         (Before(never="Cannot connect to worker1"), "Cannot connect to worker1"),
     ],
 )
 def test_what_the_node_itself_says_counts_too(run, before, why):
     (outcome,) = run(pytest.fail, before={"worker1": before})
-    assert outcome.error == f"it may not be rebooted: {why}; it was left as it is."
+    assert outcome.error == f"it must not be rebooted: {why}; it was not changed."
     assert run.manager.calls == [("drain", "worker1"), ("resume", "worker1")]  # in service again
 
 
@@ -165,14 +165,14 @@ def test_a_node_that_fails_stays_drained_and_ends_the_run(run, error):
     first, second = run(fail, WORKERS[:2])
     assert (first.ok, first.resume) == (False, "put back worker1")
     assert run.manager.known["worker1"].reason == f"rackwright: {RUN}"
-    assert (second.begun, second.error) == (False, "not begun: worker1 failed")
+    assert (second.begun, second.error) == (False, "not started: worker1 failed")
     assert run.manager.known["worker2"] is IDLE
     assert exit_code((first, second)) == 1
 
 
 def test_a_node_that_does_not_pass_its_checks_stays_drained(run):
     (outcome,) = run(bad={"worker1": "health: GPU 3 is missing: FAIL"})
-    assert outcome.error == "it does not pass its checks: health: GPU 3 is missing: FAIL."
+    assert outcome.error == "its checks fail: health: GPU 3 is missing: FAIL."
     assert outcome.resume == "put back worker1"
 
 
@@ -198,7 +198,7 @@ def test_a_node_that_is_off_stays_out_of_service(run):
 
 def test_an_unknown_power_is_not_touched(run):
     (outcome,) = run(pytest.fail, power=Power.UNKNOWN)
-    assert outcome.error == "its power is unknown; it was left as it is."
+    assert outcome.error == "its power is unknown; it was not changed."
     assert run.manager.calls == []
 
 
@@ -228,7 +228,7 @@ def test_nodes_at_once_each_end(run):
 
 def test_a_run_that_lost_its_lock_begins_nothing(run):
     (outcome,) = run(pytest.fail, broken_off="the run lost its lock")
-    assert (outcome.begun, outcome.error) == (False, "not begun: the run lost its lock")
+    assert (outcome.begun, outcome.error) == (False, "not started: the run lost its lock")
 
 
 def test_ctrl_c_while_jobs_end_puts_the_node_back(run):
@@ -249,5 +249,5 @@ def test_ctrl_c_during_an_update_leaves_it_drained(run):
 
     first, second = run(change, WORKERS[:2])
     assert (first.error, first.resume) == ("interrupted", "put back worker1")
-    assert second.error == "not begun: the run was interrupted"
+    assert second.error == "not started: the run was interrupted"
     assert was_interrupted((first, second))

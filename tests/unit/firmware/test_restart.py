@@ -26,7 +26,7 @@ def test_what_was_carried_out_without_an_answer_is_seen(machine):
 def test_a_power_button_that_was_not_pressed_leaves_the_node_running(machine):
     machine.loses_answers, machine.shuts_down = True, False
     asking = machine.asking()
-    with pytest.raises(NotBooted, match="was left running"):
+    with pytest.raises(NotBooted, match="is still running"):
         off_and_on(asking)
     asking.close()
     assert (machine.power(), machine.boots) == (Power.ON, 0)

@@ -208,7 +208,7 @@ def test_findings_of_one_check_are_limited(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        (json.dumps("x" * DOCUMENT_MAX_BYTES), "it is 4 MiB, and 4 MiB are read at most"),
+        (json.dumps("x" * DOCUMENT_MAX_BYTES), "it is 4 MiB, but the limit is 4 MiB"),
         (
             json.dumps({"a": [0] * (LISTED_MAX + 1)}),
             "it has a list of 4097 elements (most 4096)",

@@ -38,9 +38,9 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"os": os_release("rocky-9")}, r"head1 runs rocky-9, and images are built of .*debian-13 only"),
+        ({"os": os_release("rocky-9")}, r"head1 runs rocky-9, but images can be built only of .*debian-13"),
         ({"sku": make_sku(cpu_architecture="aarch64")}, "head1 has a CPU of type aarch64"),
-        ({"platform": Platform.CONTAINER}, "head1 is a container, which boots no disk"),
+        ({"platform": Platform.CONTAINER}, "head1 is a container, which does not boot from a disk"),
     ],
 )
 def test_a_node_that_cannot_have_an_image_is_refused_with_the_reason(
@@ -95,7 +95,7 @@ def test_a_folder_with_something_else_is_left_alone(
     (tmp_path / "image").mkdir()
     (tmp_path / "image/notes").write_text("mine")
 
-    with pytest.raises(ImageError, match="holds something other than this image"):
+    with pytest.raises(ImageError, match="contains something other than this image"):
         build(wanted, tmp_path / "image", print)
     assert (tmp_path / "image/notes").read_text() == "mine"
 
@@ -228,5 +228,5 @@ def test_the_command_refuses_a_container_rack_with_a_hint(capsys: pytest.Capture
 
     error = capsys.readouterr().err
     assert code == 1
-    assert "worker1 is a container, which boots no disk" in error
+    assert "worker1 is a container, which does not boot from a disk" in error
     assert "--format oci" in error

@@ -103,7 +103,7 @@ def test_a_whole_conversation(desk, image):
 def test_a_token_is_taken_once(desk):
     session = desk.begin().session
     assert desk.journal.record.token == "", "spent in the line that lets it in"
-    assert desk.hello() == (403, {"error": "the token is unknown, spent or too old"})
+    assert desk.hello() == (403, {"error": "the token is unknown, already used or expired"})
     assert desk.state is State.DISCOVERED
     assert desk.post("inventory", document(desk.number), session)[0] == 200
 
@@ -171,7 +171,7 @@ def test_no_call_without_a_session(desk, path):
 
 
 def test_a_call_that_does_not_exist(desk):
-    assert desk.begin().post("shell") == (404, {"error": "not a call of this version"})
+    assert desk.begin().post("shell") == (404, {"error": "unknown call in this version"})
 
 
 def test_the_session_of_another_node_speaks_for_that_node_only(desk, image):
@@ -193,7 +193,7 @@ def test_the_machine_of_another_node_is_held(desk):
     desk.begin()
     status, answer = desk.post("inventory", document(2, disk(1)))
     assert (status, answer["action"]) == (200, "wait")
-    assert answer["reasons"][0] == "its serial number is SN-2, declared is SN-1"
+    assert answer["reasons"][0] == "its serial number is SN-2, but SN-1 is declared"
     assert desk.state is State.HELD
 
 
@@ -308,7 +308,7 @@ def test_a_contradiction_is_held_and_cannot_be_confirmed(desk):
 
 def test_what_cannot_be_confirmed(desk):
     cluster = make_site(desk.node)
-    with pytest.raises(InstallError, match=r"worker1 is not held: it is armed\."):
+    with pytest.raises(InstallError, match=r"worker1 is not on hold: it is armed\."):
         confirm(cluster, desk.node, "DISK-1")
     desk.begin().show(disk(signatures=SIGNS))
     for other in ("DISK-2", "disk-1", "", "/dev/sda"):
@@ -329,7 +329,7 @@ def test_a_confirmation_that_the_next_run_overtakes_is_refused(desk, monkeypatch
         real(journal, **data)
 
     monkeypatch.setattr(Journal, "note", late)
-    with pytest.raises(InstallError, match=r"worker1 is not held any more: it is armed\."):
+    with pytest.raises(InstallError, match=r"worker1 is no longer on hold: it is armed\."):
         confirm(make_site(desk.node), desk.node, "DISK-1")
     monkeypatch.setattr(Journal, "note", real)
     assert desk.begin().show(disk(signatures=SIGNS))[1]["action"] == "wait"
@@ -428,7 +428,7 @@ KEYS = [
 def test_a_host_key_that_is_not_one(desk, keys):
     desk.begin().show()
     answer = desk.post("done", {"run": "r1", "host_keys": keys})
-    assert answer[1] == {"action": "off", "reasons": ["the host key that it made is not an ed25519 key"]}
+    assert answer[1] == {"action": "off", "reasons": ["its new host key is not an ed25519 key"]}
     assert (desk.state, desk.journal.record.host_key) == (State.FAILED, "")
 
 

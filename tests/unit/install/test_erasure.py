@@ -84,7 +84,7 @@ def test_a_machine_is_held_with_everything_that_its_disks_hold(bench):
     status, answer = bench.show(*BOTH)
     assert (status, answer["action"], bench.state) == (200, "wait", State.HELD)
     assert answer["reasons"] == [
-        "its serial number has to be typed to erase all its disks",
+        "type its serial number to erase all its disks",
         "/dev/sda (serial DISK-1, Example 480) holds /dev/sda1:ext4:data, /dev/sda:gpt:1f0c",
         "/dev/nvme0n1 (serial DISK-2, Fast) holds nothing",
     ]
@@ -155,7 +155,7 @@ def test_an_agreement_dies_with_its_run(bench):
     bench.show(*BOTH)
     bench.agree()
     bench.post("failed", {"error": "lost", "phase": "inventory"})
-    with pytest.raises(InstallError, match="worker1 is not held: it is failed"):
+    with pytest.raises(InstallError, match="worker1 is not on hold: it is failed"):
         bench.agree()
     bench.arm("r2")
     assert bench.journal.record.confirmed == {}
@@ -176,7 +176,7 @@ def test_an_agreement_that_comes_late_is_not_of_the_next_run(bench):
 def test_a_confirmation_of_an_installation_is_none_of_an_erasure(image):
     bench = Bench(image, mode="install").begin()
     bench.show(SDA)
-    with pytest.raises(InstallError, match="held by another command") as refused:
+    with pytest.raises(InstallError, match="Another command handles") as refused:
         bench.agree("DISK-1")
     assert refused.value.hint == "rackwright install FILE --erase NODE=SERIAL"
     assert bench.journal.record.confirmed == {}
@@ -184,7 +184,7 @@ def test_a_confirmation_of_an_installation_is_none_of_an_erasure(image):
 
 def test_a_confirmation_of_an_erasure_is_none_of_an_installation(bench):
     bench.show(*BOTH)
-    with pytest.raises(InstallError, match="held by another command") as refused:
+    with pytest.raises(InstallError, match="Another command handles") as refused:
         confirm(make_site(bench.node), bench.node, "SN-1")
     assert refused.value.hint == "rackwright decommission FILE --erase NODE=SERIAL"
 
@@ -192,9 +192,9 @@ def test_a_confirmation_of_an_erasure_is_none_of_an_installation(bench):
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"dmi": {"product_serial": "SN-2"}}, "its serial number is SN-2, declared is SN-1"),
+        ({"dmi": {"product_serial": "SN-2"}}, "its serial number is SN-2, but SN-1 is declared"),
         ({"nics": []}, "it has no port with the MAC 02:00:00:00:00:01: none at all"),
-        ({"disks": []}, "it has no disk"),
+        ({"disks": []}, "it has no disks"),
         ({"disks": [{**SDA, "read_only": True}]}, "/dev/sda (serial DISK-1, Example 480): it is read-only"),
     ],
 )
@@ -217,7 +217,7 @@ def test_disks_that_cannot_be_erased_are_listed_and_left(bench):
     _, answer = bench.show(SDA, worn, dead)
     assert answer["reasons"][2:] == [
         "/dev/nvme0n1 (serial DISK-2, Fast) cannot be erased: it is read-only",
-        "/dev/sdc (serial DISK-3, Example 480) cannot be erased: it cannot be read: Input/output error",
+        "/dev/sdc (serial DISK-3, Example 480) cannot be erased: it is unreadable: Input/output error",
     ]
     ordered = bench.erasing(SDA, worn, dead)
     assert [one["path"] for one in ordered["disks"]] == ["/dev/sda"]
@@ -226,7 +226,7 @@ def test_disks_that_cannot_be_erased_are_listed_and_left(bench):
     assert bench.state is State.FAILED
     reason = bench.journal.record.reason
     assert "/dev/nvme0n1 (serial DISK-2): it is read-only" in reason
-    assert "/dev/sdc (serial DISK-3): it cannot be read: Input/output error" in reason
+    assert "/dev/sdc (serial DISK-3): it is unreadable: Input/output error" in reason
     assert "DISK-1" not in reason
     assert bench.certificate["result"] == "incomplete"
     assert [one["erased"] for one in bench.certificate["disks"]] == [True, False, False]
@@ -247,8 +247,8 @@ def reasons(typed, seen_=None, node=None, **record):
 
 def test_the_serial_number_is_always_typed():
     ((message, hint),) = reasons(None)
-    assert message == "its serial number was not typed"
-    assert hint == ("to erase all its disks: --serial worker1=SERIAL; the label on the machine has it"), (
+    assert message == "its serial number was not given"
+    assert hint == ("to erase all its disks: --serial worker1=SERIAL; read it off the machine's label"), (
         "it is not printed"
     )
     assert reasons("SN-1") == []
@@ -262,8 +262,8 @@ def test_the_serial_number_is_always_typed():
 
 def test_a_machine_that_runs_or_is_another_is_left_alone():
     assert reasons("SN-1", seen(power=Power.ON))[0][0].startswith("its power is on")
-    assert reasons("SN-1", seen(answers=True))[0][0] == "something answers ssh at its address"
-    assert "its BMC is that of machine SN-2" in reasons("SN-1", seen("SN-2"))[0][0]
+    assert reasons("SN-1", seen(answers=True))[0][0] == "its address answers on the SSH port"
+    assert "its BMC belongs to machine SN-2" in reasons("SN-1", seen("SN-2"))[0][0]
 
 
 # what counts as erased
@@ -332,8 +332,8 @@ def test_an_erased_machine_has_a_certificate_and_nothing_to_protect(bench):
     ("changes", "reason"),
     [
         (
-            {"verified": False, "error": "still holds something at byte 4096"},
-            "still holds something at byte 4096",
+            {"verified": False, "error": "still has data at byte 4096"},
+            "still has data at byte 4096",
         ),
         ({"erased": False, "verified": False, "error": "Input/output error"}, "Input/output error"),
         ({"verified": False}, "erased: True, verified: False, by write-zeroes"),
@@ -526,7 +526,7 @@ def test_from_off_to_erased(head, eraser, threads):
 
 def test_nothing_is_done_to_a_machine_whose_serial_number_was_not_typed(head, eraser):
     one = head()
-    with pytest.raises(Refused, match="worker1 is left alone: its serial number was not typed"):
+    with pytest.raises(Refused, match="worker1 was not touched: its serial number was not given"):
         one.run(MODE)
     assert one.journal.record.state is State.DECLARED
     assert not [call for call in eraser.calls if call.startswith(("set_", "insert", "eject"))]
@@ -545,7 +545,7 @@ def test_a_power_cut_fails_and_the_next_run_asks_again(head, eraser, threads):
     one = head()
     agreeing(one, threads)
     assert one.run(MODE, "SN-1") is State.FAILED
-    assert one.journal.record.reason == "the machine lost its power in erasing, at 50 %"
+    assert one.journal.record.reason == "the machine lost power in erasing, at 50 %"
     assert one.journal.record.confirmed == {}
     assert erasure_certificate.find("test", one.journal.record) is None
     threads.pop().join(15)
@@ -555,7 +555,7 @@ def test_a_power_cut_fails_and_the_next_run_asks_again(head, eraser, threads):
 
 
 def test_a_disk_that_was_not_verified_fails_the_machine(head, eraser, threads):
-    eraser.says = {"verified": False, "error": "still holds something at byte 0"}
+    eraser.says = {"verified": False, "error": "still has data at byte 0"}
     one = head()
     agreeing(one, threads)
     assert one.run(MODE, "SN-1") is State.FAILED

@@ -35,14 +35,14 @@ def test_a_machine_that_may_be_running_is_never_reset(power, mode, typed):
     """Not even one whose reinstallation was agreed to."""
     record = Record("worker1", was_ready=True)
     found = refusals(NODE, seen(power=power), record, typed, mode)
-    assert found[0].message == f"its power is {power}, and a machine that may be running is never reset"
-    assert found[0].hint == "rackwright bmc power FILE soft --limit worker1, once nothing on it is needed"
+    assert found[0].message == f"its power is {power}, and a running machine is never reset"
+    assert found[0].hint == "once nothing on it is needed: rackwright bmc power FILE soft --limit worker1"
 
 
 @pytest.mark.parametrize("mode", ["install", "discover"])
 def test_nor_one_whose_address_answers(mode):
     assert messages(found=seen(answers=True), typed="SN-1", mode=mode) == [
-        "something answers ssh at its address"
+        "its address answers on the SSH port"
     ]
 
 
@@ -50,7 +50,7 @@ def test_nor_one_whose_address_answers(mode):
 def test_a_node_that_was_ready_is_not_erased_in_any_state(state):
     record = Record("worker1", state=state, was_ready=True)
     found = refusals(NODE, seen(), record, None)
-    assert [one.message for one in found] == ["it was installed and ready before"]
+    assert [one.message for one in found] == ["it is already installed"]
     assert found[0].hint == "to erase it, type its serial number: --reinstall worker1=SN-1"
     assert messages(record=record, typed="SN-1") == []
 
@@ -66,7 +66,7 @@ def test_the_serial_number_of_another_machine_that_the_bmc_reports_does_not_agre
     identity = BmcIdentity(serial="SN-2", macs=(mac(1),))
     found = messages(found=seen(identity), record=Record("worker1", was_ready=True), typed="SN-2")
     assert found == [
-        "its BMC is that of machine SN-2, declared is serial SN-1",
+        "its BMC belongs to machine SN-2, but serial SN-1 is declared",
         "SN-2 is not its serial number",
     ]
 
@@ -80,10 +80,10 @@ def test_without_any_serial_number_nothing_can_be_typed():
 
 def test_the_bmc_of_another_machine():
     assert messages(found=seen(BmcIdentity(serial="SN-2", macs=(mac(1),)))) == [
-        "its BMC is that of machine SN-2, declared is serial SN-1"
+        "its BMC belongs to machine SN-2, but serial SN-1 is declared"
     ]
     assert messages(found=seen(BmcIdentity(serial="SN-1", macs=(mac(2), mac(102))))) == [
-        f"the machine of its BMC has the MACs {mac(2)}, {mac(102)}, declared is {mac(1)}"
+        f"its BMC's machine has the MACs {mac(2)}, {mac(102)}, but {mac(1)} is declared"
     ]
 
 
@@ -105,7 +105,7 @@ def test_a_mac_alone_is_never_trusted(serial):
     for declared in (None, "SN-1", serial):
         node = NODE.model_copy(update={"serial": declared})
         found = messages(node, seen(BmcIdentity(serial=serial, macs=(mac(1),))))
-        assert any("which the booted machine would be identified by" in one for one in found)
+        assert any("so the booted machine could not be identified" in one for one in found)
 
 
 UUID = "1f0c0000-0000-4000-8000-000000000001"
@@ -118,7 +118,7 @@ AMI = "03000200-0400-0500-0006-000700080009"
 def test_nor_with_a_uuid_that_was_never_set(uuid):
     identity = BmcIdentity(serial="0123456789", uuid=uuid, macs=(mac(1),))
     assert messages(found=seen(identity))[-1] == (
-        "its BMC reports the serial number '0123456789' and no UUID, which the booted machine would be identified by"
+        "its BMC reports the serial number '0123456789' and no UUID, so the booted machine could not be identified"
     )
 
 
@@ -151,7 +151,7 @@ def test_nor_does_a_serial_number_that_was_never_set():
 def test_nor_a_serial_number_that_was_not_declared_and_nothing_else_confirms():
     node = NODE.model_copy(update={"serial": None})
     assert messages(node) == []
-    expected = ["neither its serial number nor a MAC that its BMC reports is declared: which machine it is cannot be known"]  # fmt: skip
+    expected = ["neither its serial number nor a MAC that its BMC reports is declared, so the machine cannot be identified"]  # fmt: skip
     assert messages(node, seen(BmcIdentity(serial="SN-1"))) == expected
     assert messages(node.model_copy(update={"mac": None})) == expected
     assert messages(found=seen(BmcIdentity(serial="SN-1"))) == []
@@ -160,9 +160,9 @@ def test_nor_a_serial_number_that_was_not_declared_and_nothing_else_confirms():
 def test_secure_boot_is_as_declared():
     node = changed(NODE, secure_boot=True)
     found = refusals(node, seen(), FRESH, None)
-    assert [one.message for one in found] == ["Secure Boot is off, declared is on"]
-    assert found[0].hint == "switch it on in the firmware, or declare `secure_boot: false`"
-    assert messages(found=seen(secure_boot=True)) == ["Secure Boot is on, declared is off"]
+    assert [one.message for one in found] == ["Secure Boot is off, but on is declared"]
+    assert found[0].hint == "turn it on in the firmware, or declare `secure_boot: false`"
+    assert messages(found=seen(secure_boot=True)) == ["Secure Boot is on, but off is declared"]
 
 
 def test_a_discovery_writes_nothing_and_asks_for_less():
@@ -172,7 +172,7 @@ def test_a_discovery_writes_nothing_and_asks_for_less():
     nameless = NODE.model_copy(update={"mac": None})
     assert messages(nameless, other, mode="discover") == []
     assert messages(nameless, seen(BmcIdentity()), mode="discover") == [
-        "neither its declaration nor its BMC has a MAC, by which its agent finds its network port"
+        "neither its declaration nor its BMC has a MAC, which its agent needs to find its network port"
     ]
 
 

@@ -102,17 +102,17 @@ def test_a_machine_that_is_not_off(head, machine, state, mode):
 
 def test_a_machine_whose_address_answers(head, machine):
     machine.answers_ssh = True
-    left_alone(head(), machine, "something answers ssh at its address")
+    left_alone(head(), machine, "its address answers on the SSH port")
 
 
 def test_the_bmc_of_another_machine(head, machine):
     machine.serial = "SN-2"
-    left_alone(head(), machine, "its BMC is that of machine SN-2, declared is serial SN-1")
+    left_alone(head(), machine, "its BMC belongs to machine SN-2, but serial SN-1 is declared")
 
 
 def test_the_macs_of_another_machine(head, machine):
     machine.macs = (mac(2),)
-    left_alone(head(), machine, f"has the MACs {mac(2)}, declared is {mac(1)}")
+    left_alone(head(), machine, f"has the MACs {mac(2)}, but {mac(1)} is declared")
 
 
 def test_a_mac_alone(head, machine):
@@ -141,7 +141,7 @@ def test_another_machine_by_its_uuid_is_held(head, machine):
     one = head(nameless())
     object.__setattr__(one.machine.network, "hold_minutes", 0.0005)
     assert one.run() is State.FAILED
-    reason = f"its UUID is {other}, and that of the machine of its BMC is {UUID}"
+    reason = f"its UUID is {other}, but its BMC's machine has {UUID}"
     assert reason in one.journal.record.reason
     nothing_left(machine, one)
 
@@ -153,7 +153,7 @@ def test_a_node_that_was_ready_is_then_agreed_to_by_its_uuid(head, machine):
     machine.answers_ssh, machine.signatures = False, []
     for typed in (None, "", "None", "SN-1", UUID[:-1]):
         machine.calls = []
-        left_alone(head(nameless()), machine, "it was installed and ready before|is not its UUID", typed)
+        left_alone(head(nameless()), machine, "it is already installed|is not its UUID", typed)
     assert head(nameless()).run("install", UUID) is State.READY
 
 
@@ -170,7 +170,7 @@ def test_a_node_that_was_ready_is_not_erased_without_its_serial_number(head, mac
     one.run()
     machine.cut()
     machine.answers_ssh, machine.calls = False, []
-    left_alone(one, machine, "it was installed and ready before|is not its serial number", typed)
+    left_alone(one, machine, "it is already installed|is not its serial number", typed)
     assert machine.holds == one.journal.record.run
 
 
@@ -203,7 +203,7 @@ def test_a_node_that_was_ready_stays_so_when_it_is_held_and_when_it_fails(head, 
     assert again.states[len(INSTALLED) :] == [*GONE_ON[:4], State.HELD, State.FAILED]
     until(lambda: machine.state is Power.OFF)
     machine.calls = []
-    left_alone(head(), machine, "it was installed and ready before")
+    left_alone(head(), machine, "it is already installed")
 
 
 def test_a_disk_that_holds_anything_is_not_written(head, machine):
@@ -280,7 +280,7 @@ def test_the_power_is_lost_at_40_percent(head, machine):
     machine.agent = lose
     one = head()
     assert one.run() is State.FAILED
-    assert one.journal.record.reason == "the machine lost its power in installing, at 40 %"
+    assert one.journal.record.reason == "the machine lost power in installing, at 40 %"
     assert machine.holds is None
     nothing_left(machine, one)
     machine.agent = Agent.install
@@ -309,7 +309,7 @@ def test_the_agent_never_calls(head, machine):
     object.__setattr__(one.machine.network, "token_minutes", 0.001)
     assert one.run() is State.FAILED
     assert one.journal.record.reason.startswith(
-        "the agent did not call within 0.001 min: rackwright bmc console shows why"
+        "the agent did not call within 0.001 min: see rackwright bmc console"
     )
     nothing_left(machine, one)
     assert machine.state is Power.ON, "it is left on, for its console to be read"
@@ -331,7 +331,7 @@ def test_the_machine_does_not_come_on(head, machine):
     machine._boot = lambda: setattr(machine, "state", Power.OFF)
     one = head(power_on=0.05)
     assert one.run() is State.FAILED
-    assert one.journal.record.reason == "the machine is still off 0 s after it was ordered on"
+    assert one.journal.record.reason == "the machine is still off 0 s after the power-on command"
     nothing_left(machine, one)
 
 
@@ -342,7 +342,7 @@ def test_the_medium_was_booted_by_another_machine(head, machine):
     assert one.run() is State.FAILED
     # so fast that its power may never have been seen on
     assert one.journal.record.reason.startswith(
-        ("the machine lost its power in armed", "the machine is still off")
+        ("the machine lost power in armed", "the machine is still off")
     )
     nothing_left(machine, one)
 
@@ -404,7 +404,7 @@ def test_another_has_powered_it_on_meanwhile(head, machine, monkeypatch):
 
     monkeypatch.setattr(medium, "make_iso", slow)
     one = head()
-    with pytest.raises(InstallError, match="worker1 was off, and its power is on now: it is left alone"):
+    with pytest.raises(InstallError, match="worker1 was off, but its power is now on: it was not touched"):
         one.run()
     assert "insert_media" not in machine.calls
     assert not [call for call in machine.calls if call.startswith("set_power")]
@@ -541,10 +541,10 @@ def test_nor_where_this_process_did_not_see_the_agent_at_work(head, machine):
     hold(one, State.INSTALLED)
     machine.state = Power.ON
     with pytest.raises(
-        InstallError, match="worker1 is installed and not off, and what runs on it is not known"
+        InstallError, match="worker1 is installed and not off; it is unknown what runs on it"
     ) as left:
         one.run()
-    assert left.value.hint == "rackwright bmc power FILE off --limit worker1, and run again"
+    assert left.value.hint == "run rackwright bmc power FILE off --limit worker1, then repeat the command"
     assert not [call for call in machine.calls if call.startswith("set_power")]
     assert one.journal.record.state is State.INSTALLED
     machine.cut()
@@ -573,7 +573,7 @@ def test_it_boots_another_installation(head, machine, booted):
     machine.agent = work
     one = head()
     assert one.run() is State.FAILED
-    assert one.journal.record.reason.startswith("it boots another installation than the one that was written")
+    assert one.journal.record.reason.startswith("it booted another installation than the one just written")
     assert not one.journal.record.was_ready
     nothing_left(machine, one)
 
@@ -594,7 +594,7 @@ def test_two_installations_of_one_node_at_once(head):
     one, two = head(), head()
     with (
         one.journal.claim(),
-        pytest.raises(InstallError, match="worker1 is being installed by another process"),
+        pytest.raises(InstallError, match="is installing worker1"),
         two.journal.claim(),
     ):
         two.run()
@@ -619,7 +619,7 @@ def kill_at(one, step):
 def test_the_head_is_killed_and_the_next_one_goes_on(head, machine, step):
     one = head()
     kill_at(one, step)
-    with pytest.raises(Interrupted, match="worker1 is left as it is"):
+    with pytest.raises(Interrupted, match="worker1 was left in the state"):
         one.run()
     one.end()
     run, path = one.journal.record.run, one.states

@@ -15,7 +15,7 @@ from tests.unit.bmc.fake import certificate
 from tests.unit.install.site import changed, make_site, make_worker
 
 XORRISO = "xorriso is missing: apt-get install xorriso"
-DNSMASQ = "dnsmasq, which `boot: pxe` needs, is missing (apt-get install dnsmasq-base)"
+DNSMASQ = "dnsmasq is missing; `boot: pxe` needs it (apt-get install dnsmasq-base)"
 IPMITOOL = "IPMI needs the program ipmitool (apt-get install ipmitool)"
 SUSHY = "Redfish needs the Python package sushy (pip install 'rackwright[bmc]')"
 
@@ -99,7 +99,7 @@ def test_ca_files(missing, tmp_path):
         bmc(make_worker(5), ca=tmp_path / "unused.pem", certificate="a1" * 32),
     ]
     found = problems(*nodes)
-    assert [one.partition(" of BMCs cannot be used: ")[0] for one in found] == [
+    assert [one.partition(" for BMCs is unusable: ")[0] for one in found] == [
         f"the CA file {tmp_path / 'gone.pem'}",
         f"the CA file {tmp_path / 'empty.pem'}",
     ]

@@ -61,7 +61,7 @@ def test_its_token_is_gone_also_where_its_bmc_fails(server):
 @pytest.mark.parametrize("number", [1, 3])
 def test_one_that_cannot_be_answered_keeps_no_other_from_it(server, number):
     odd = Record(f"worker{number}", run="run1", mode="install", mac="odd")
-    with pytest.raises(ImageError, match="not a MAC address"):
+    with pytest.raises(ImageError, match="not a valid lower-case MAC address"):
         medium(server, number).make(odd, "token-1")
     medium(server, 2).make(record(2), "token-2")
     assert served(server) == {mac(2), f"{mac(2)}.img"}
@@ -78,10 +78,12 @@ def test_the_port_is_the_one_that_the_bmc_reports_where_none_is_declared(server)
 def test_a_node_without_an_address_there(server, way):
     node = changed(WORKERS[0], boot=way).model_copy(update={"addresses": ()})
     with pytest.raises(
-        InstallError, match=f"worker1 has no address on management, which it would get for `boot: {way}`"
+        InstallError, match=f"worker1 has no address on management, but needs one for `boot: {way}`"
     ) as left:
         NetbootMedium(node, server.cluster, server.network, server).make(record(1), "t")
-    assert left.value.hint == "`addresses: {management: ...}` in its group, or `boot: virtual-media`"
+    assert (
+        left.value.hint == "add `addresses: {management: ...}` to its group, or declare `boot: virtual-media`"
+    )
 
 
 def test_others_on_the_control_node_cannot_read_tokens(server):
@@ -119,8 +121,8 @@ def test_strangers_get_no_answer(server):
 @pytest.mark.parametrize(
     ("nodes", "message"),
     [
-        (WORKERS, "dnsmasq, which `boot: pxe` needs, is missing."),
-        (BY_HTTP + WORKERS, "dnsmasq, which `boot: http` and `boot: pxe` need, is missing."),
+        (WORKERS, "dnsmasq is missing; `boot: pxe` needs it."),
+        (BY_HTTP + WORKERS, "dnsmasq is missing; `boot: http` and `boot: pxe` need it."),
     ],
 )
 def test_dnsmasq_that_is_missing(server, free_port, monkeypatch, nodes, message):
@@ -163,4 +165,4 @@ def test_another_dhcp_server_that_answers_them(server, other_dhcp_servers):
     with pytest.raises(InstallError) as error, serving(server):
         pass
     assert error.value.message == "Another DHCP server (10.9.0.7) answers worker[1,3] on management."
-    assert error.value.hint == "have it ignore the MACs of these machines, or declare `boot: virtual-media`"
+    assert error.value.hint == "make it ignore the MACs of these machines, or declare `boot: virtual-media`"

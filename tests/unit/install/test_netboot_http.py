@@ -151,7 +151,7 @@ def test_pxe_is_not_offered_to_machines_that_boot_by_http(server):
 def test_dnsmasq_that_has_ended_is_noticed_before_a_machine_is_armed(server):
     server._dnsmasq.log.write_text("dnsmasq: failed\n")
     server._dnsmasq._process = SimpleNamespace(poll=lambda: 5)
-    with pytest.raises(InstallError, match=r"dnsmasq ended with exit code 5: dnsmasq: failed") as left:
+    with pytest.raises(InstallError, match=r"dnsmasq exited with code 5: dnsmasq: failed") as left:
         medium(server, 3).make(record(3), "token-3")
     assert left.value.hint == f"see {server._dnsmasq.log}"
     assert server.url(NODES["worker3"]) is None
@@ -165,6 +165,8 @@ def test_a_port_that_is_taken(server, free_port):
         with pytest.raises(InstallError) as left, serving(server):
             pass
     assert left.value.message == (
-        f"Machines of `boot: http` cannot be served at {HERE}, port {free_port}: Address already in use."
+        f"Machines with `boot: http` cannot be served at {HERE}, port {free_port}: Address already in use."
     )
-    assert left.value.hint == "another program may be using the port: `boot_network: {http_port: 8081}`"
+    assert (
+        left.value.hint == "if another program uses the port, set another: `boot_network: {http_port: 8081}`"
+    )

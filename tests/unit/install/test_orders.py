@@ -147,9 +147,9 @@ def test_a_tagged_bond(image):
 
 def test_a_system_that_images_do_not_suit(image):
     node = make_worker().model_copy(update={"os": os_release("rocky-9")})
-    with pytest.raises(InstallError, match="worker1 runs rocky-9, whose network is ") as error:
+    with pytest.raises(InstallError, match="worker1 runs rocky-9, which uses ") as error:
         ordered(node, image)
-    assert error.value.hint == "`install: {installer: kickstart}`"
+    assert error.value.hint == "set `install: {installer: kickstart}`"
 
 
 def test_arguments_of_the_kernel():

@@ -223,8 +223,8 @@ def test_a_node_is_installed_by_one_process(journal):
         other.start()
         other.join(20)
         message, hint = answers.get()
-    assert message.startswith(f"worker1 is being installed by another process (pid {os.getpid()} on ")
-    assert hint == "wait for it, or stop it and run again: the installation goes on where it was"
+    assert message.startswith(f"Another process (pid {os.getpid()} on ")
+    assert hint == "wait for it, or stop it and run again: the installation resumes where it was"
     with journal.claim():
         pass
 
@@ -232,7 +232,7 @@ def test_a_node_is_installed_by_one_process(journal):
 def test_two_installations_of_a_node_in_one_process(journal):
     with (
         journal.claim(),
-        pytest.raises(InstallError, match="being installed by another process"),
+        pytest.raises(InstallError, match="Another process"),
         Journal("test", "worker1").claim(),
     ):
         pass

@@ -34,5 +34,5 @@ def test_a_disk_that_could_not_be_read_is_not_an_empty_one():
     install = changed(make_worker(), disk=DiskRule(by_path=("pci-0000:00:01.0",))).install
     assert install is not None
     _, wrong = choose(install, by_slot)
-    assert any("is not known: /dev/vda cannot be read" in one for one in wrong), wrong
+    assert any("are unknown: /dev/vda cannot be read" in one for one in wrong), wrong
     assert any("has no serial number" in one for one in wrong), wrong

@@ -60,11 +60,11 @@ def test_one_that_fails_does_not_keep_the_others(site):
     ]
     assert found["worker1"].reason == "image: no memory"
     assert found["worker2"].reason == (
-        "worker2 is left alone: its power is on, and a machine that may be running is never reset."
+        "worker2 was not touched: its power is on, and a running machine is never reset."
     )
     assert (
         found["worker2"].hint
-        == "rackwright bmc power FILE soft --limit worker2, once nothing on it is needed"
+        == "once nothing on it is needed: rackwright bmc power FILE soft --limit worker2"
     )
 
 
@@ -100,7 +100,7 @@ def test_a_node_that_another_process_installs(site):
         (State.DECLARED, True),
         (State.READY, False),
     ]
-    assert "worker2 is being installed by another process" in found["worker2"].reason
+    assert "is installing worker2" in found["worker2"].reason
     assert "worker2" not in site.opened
 
 
@@ -296,7 +296,7 @@ def test_a_turn_that_is_waited_for_ends_when_the_run_does():
     turns = Turns(make_site(*nodes), 1, 100)
     with turns.turn(nodes[0]):
         threading.Timer(0.01, turns.stop).start()
-        with pytest.raises(Interrupted, match=r"n1 was not begun\."), turns.turn(nodes[1]):
+        with pytest.raises(Interrupted, match=r"n1 was not started\."), turns.turn(nodes[1]):
             pass
 
 
@@ -341,11 +341,12 @@ def test_images_that_are_missing_damaged_or_of_another_system(site, tmp_path):
     folders = [tmp_path / "none", other, damaged]
     site.nodes = [changed(node, image=folder) for node, folder in zip(site.nodes, folders, strict=True)]
     message = refused(site)
-    assert f"{tmp_path / 'none'} holds no root image (rackwright image build" in message.replace(
-        "image. (", "image ("
+    assert (
+        f"{tmp_path / 'none'} does not contain a root image (build it: rackwright image build"
+        in message.replace("image. (", "image (")
     )
     assert f"worker2 is declared with debian-13, and {other} has debian-12" in message
-    assert f"{damaged / 'root.tar.zst'} is not what its manifest says" in message
+    assert f"{damaged / 'root.tar.zst'} does not match its manifest" in message
 
 
 def test_a_recovery_key_that_is_missing(site, monkeypatch):
@@ -357,7 +358,7 @@ def test_a_recovery_key_that_is_missing(site, monkeypatch):
     monkeypatch.setattr("rackwright.install.recovery.store_of", no_store)
     message = refused(site)
     for name in ("worker1", "worker2", "worker3"):
-        assert f"The disks of {name} are to be encrypted, and there is no recovery key" in message
+        assert f"The disks of {name} must be encrypted, but there is no recovery key" in message
 
 
 def test_an_image_of_many_nodes_is_read_once(site, monkeypatch):
@@ -369,9 +370,9 @@ def test_an_image_of_many_nodes_is_read_once(site, monkeypatch):
 
 def test_a_key_that_is_missing(site):
     site.key = Path("/nowhere/key")
-    with pytest.raises(InstallError, match="The ssh key /nowhere/key cannot be read") as error:
+    with pytest.raises(InstallError, match="Cannot read the SSH key /nowhere/key") as error:
         site.installation()
-    assert error.value.hint == "see ssh.key in the cluster file"
+    assert error.value.hint == "check ssh.key in the cluster file"
 
 
 def test_the_public_key_is_what_new_nodes_take(site):
@@ -382,7 +383,7 @@ def test_the_public_key_is_what_new_nodes_take(site):
 
 def test_a_boot_network_that_is_not_declared(site):
     cluster = site.cluster.model_copy(update={"boot_network": None})
-    with pytest.raises(InstallError, match="does not declare where machines") as error:
+    with pytest.raises(InstallError, match="has no `boot_network`: machines") as error:
         Installation(cluster, Asked("install", tuple(site.nodes)), site.open, print)
     assert error.value.hint == "e.g. `boot_network: {server: 10.1.0.5}`"
 

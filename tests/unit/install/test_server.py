@@ -89,7 +89,7 @@ def test_a_whole_conversation_of_the_agents_own_client(desk, running):
 
 def test_a_token_that_is_spent_is_refused_and_not_asked_with_again(desk, running):
     running.head(desk.token).hello({})
-    with pytest.raises(Refused, match=r"403.*the token is unknown, spent or too old"):
+    with pytest.raises(Refused, match=r"403.*the token is unknown, already used or expired"):
         running.head(desk.token).hello({})
 
 

@@ -52,7 +52,7 @@ def test_another_machine_behind_the_bmc_when_a_run_goes_on_is_left_alone(site, m
     other.state, other.system, other.holds = Power.ON, "old", "old"
     mine, site.machines["worker1"] = site.machines["worker1"], other
     found = site.run(nodes=site.nodes[:1])["worker1"]
-    assert "is that of another machine than run" in found.reason
+    assert "belongs to another machine than run" in found.reason
     assert (found.state, found.refused) == (State.INSTALLED, True)
     assert orders(other) == []
     site.machines["worker1"] = mine

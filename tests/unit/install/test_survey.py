@@ -41,7 +41,7 @@ def test_what_agrees_is_shown_too():
         "GPUs": ("0", "0", True),
         "NVMe drives": ("0", "0", True),
         "Secure Boot": ("off", "off", True),
-        "system disk": ("as the rule says", "/dev/sda (serial DISK-1, Example 480)", True),
+        "system disk": ("by rule", "/dev/sda (serial DISK-1, Example 480)", True),
         "disk": (None, "/dev/sda (serial DISK-1, Example 480), 480 GB, holds /dev/sda:gpt:1f0c", None),
         "port": (None, f"eno1 {mac(1)} at 0000:01:00.0, cable plugged in", None),
     }
@@ -59,7 +59,7 @@ def test_what_differs():
     assert found["CPU model"] == ("Xeon 8480", "Example CPU", False)
     assert found["Secure Boot"] == ("on", "not known", False)
     assert found["system disk"][2] is False
-    assert found["system disk"][1].startswith("the model Small matches 0 disks, and 1 are wanted")
+    assert found["system disk"][1].startswith("the model Small matches 0 disks, but 1 are needed")
 
 
 def test_what_is_not_declared_cannot_differ():

@@ -31,17 +31,17 @@ def test_the_declared_machine_with_an_empty_disk_is_approved():
 
 
 CONTRADICTIONS = [
-    ({"dmi": {**DMI, "product_serial": "SN-9"}}, ["its serial number is SN-9, declared is SN-1", "its serial number is SN-9, and that of the machine of its BMC is SN-1"]),
-    ({"dmi": {**DMI, "product_serial": None}}, ["its serial number is not set, declared is SN-1", "its serial number is not set, and that of the machine of its BMC is SN-1"]),
+    ({"dmi": {**DMI, "product_serial": "SN-9"}}, ["its serial number is SN-9, but SN-1 is declared", "its serial number is SN-9, but its BMC's machine has SN-1"]),
+    ({"dmi": {**DMI, "product_serial": None}}, ["its serial number is not set, but SN-1 is declared", "its serial number is not set, but its BMC's machine has SN-1"]),
     ({"nics": []}, [f"it has no port with the MAC {mac(1)}: none at all"]),
     ({"nics": [{"name": "eno1", "mac": mac(7)}]}, [f"it has no port with the MAC {mac(1)}: {mac(7)}"]),
-    ({"efi": False, "secure_boot": None}, ["it was not booted by UEFI"]),
-    ({"secure_boot": True}, ["Secure Boot is on, declared is off"]),
-    ({"secure_boot": None}, ["Secure Boot is not known, declared is off"]),
-    ({"cpus": 1}, ["it has 1 CPUs, and test-node has 2"]),
-    ({"cpus": 4}, ["it has 4 CPUs, and test-node has 2"]),
-    ({"memory_kib": 1024 * 1024}, ["it has 1024 MiB of memory, and test-node has 2048 MiB"]),
-    ({"gpus": 1}, ["it has 1 NVIDIA GPUs, and test-node has 0"]),
+    ({"efi": False, "secure_boot": None}, ["it was not booted with UEFI"]),
+    ({"secure_boot": True}, ["Secure Boot is on, but off is declared"]),
+    ({"secure_boot": None}, ["Secure Boot is not known, but off is declared"]),
+    ({"cpus": 1}, ["it has 1 CPUs, but test-node has 2"]),
+    ({"cpus": 4}, ["it has 4 CPUs, but test-node has 2"]),
+    ({"memory_kib": 1024 * 1024}, ["it has 1024 MiB of memory, but test-node has 2048 MiB"]),
+    ({"gpus": 1}, ["it has 1 NVIDIA GPUs, but test-node has 0"]),
 ]  # fmt: skip
 
 
@@ -65,7 +65,7 @@ def test_a_mac_alone_is_no_machine():
     """The port of the declared machine in another one: its serial number is what counts."""
     found = inventory(dmi={**DMI, "product_serial": "SN-9"})
     assert wrong(found, NODE.model_copy(update={"serial": None})) == (
-        "its serial number is SN-9, and that of the machine of its BMC is SN-1",
+        "its serial number is SN-9, but its BMC's machine has SN-1",
     )
     assert wrong(found, NODE.model_copy(update={"serial": None}), bmc_serial="") == ()
 
@@ -87,7 +87,7 @@ def test_where_the_bmc_has_no_serial_number_its_uuid_has_to_be_the_machines():
     for other in (UUID.replace("1f", "2f"), None, "odd", ""):
         for serial in ("", "0123456789"):
             assert reasons(other, serial) == (
-                f"its UUID is {other or 'not set'}, and that of the machine of its BMC is {UUID}",
+                f"its UUID is {other or 'not set'}, but its BMC's machine has {UUID}",
             )
     assert reasons("odd", "SN-1") == (), "the serial number tells"
 
@@ -109,7 +109,7 @@ def test_firmware_keeps_some_of_the_memory_but_no_module():
 def test_gpus_are_counted():
     node = NODE.model_copy(update={"sku": make_gpu_sku(memory_mib=2048)})
     assert not wrong(inventory(cpus=224, gpus=8), node)
-    assert wrong(inventory(cpus=224, gpus=7), node) == ("it has 7 NVIDIA GPUs, and gpu-node has 8",)
+    assert wrong(inventory(cpus=224, gpus=7), node) == ("it has 7 NVIDIA GPUs, but gpu-node has 8",)
 
 
 RULES = [
@@ -146,13 +146,13 @@ def test_a_rule_that_matches_too_many_names_what_there_is():
     node = changed(NODE, disk=DiskRule(model="Data 960"))
     there = "; found: " + ", ".join(one.label for one in inventory(1, *DISKS).disks)
     assert wrong(inventory(1, *DISKS), node) == (
-        f"the model Data 960 matches 2 disks, and 1 are wanted{there}",
+        f"the model Data 960 matches 2 disks, but 1 are needed{there}",
     )
 
 
 def test_a_machine_without_disks():
     found = inventory().model_copy(update={"disks": ()})
-    assert wrong(found) == ("the serial number DISK-1 matches 0 disks, and 1 are wanted; found: none",)
+    assert wrong(found) == ("the serial number DISK-1 matches 0 disks, but 1 are needed; found: none",)
 
 
 def test_a_mirror_takes_two():
@@ -178,9 +178,9 @@ def test_a_serial_number_that_another_disk_has_too_names_none():
 
 BAD_DISKS = [
     ({"read_only": True}, "/dev/sda (serial DISK-1, Example 480) is read-only"),
-    ({"error": "I/O error"}, "what /dev/sda (serial DISK-1, Example 480) holds is not known: I/O error"),
-    ({"serial": None}, "/dev/sda has no serial number, by which it could be confirmed"),
-    ({"serial": ""}, "/dev/sda has no serial number, by which it could be confirmed"),
+    ({"error": "I/O error"}, "the contents of /dev/sda (serial DISK-1, Example 480) are unknown: I/O error"),
+    ({"serial": None}, "/dev/sda has no serial number to confirm it with"),
+    ({"serial": ""}, "/dev/sda has no serial number to confirm it with"),
 ]
 
 

@@ -84,7 +84,7 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rack:
 @pytest.mark.parametrize(
     ("target", "fault", "message", "hint"),
     [
-        (MACHINE, ("flood",), "no fault 'flood'", "faults: kill, pause, cut, slow, fill-disk, sshd-down, "),
+        (MACHINE, ("flood",), "unknown fault 'flood'", "faults: kill, pause, cut, slow, fill-disk, sshd-down, "),
         (CONTAINER, ("disk:fail",), "node node2 is a container, and disk:fail needs a virtual machine", VM_RACK),
         (CONTAINER, ("panic",), "node node2 is a container, and panic needs a virtual machine", VM_RACK),
         (CONTAINER, ("clock:jump", "5"), "node node2 is a container, and clock:jump needs a virtual machine", VM_RACK),
@@ -231,7 +231,7 @@ def test_an_unknown_power_action(lab: Rack):
     with pytest.raises(LabError) as caught:
         power.act(lab.spec, MACHINE, "reset")
     assert (caught.value.message, caught.value.hint) == (
-        "no power action 'reset'",
+        "unknown power action 'reset'",
         "one of on, off, soft, cycle",
     )
     assert lab.done == []

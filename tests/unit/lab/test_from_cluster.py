@@ -135,7 +135,9 @@ def test_a_bmc_address_is_free_for_the_rack_and_its_protocol_is_redfish(tmp_path
     content["nodes"][1]["platform"] = "bare-metal"
     assert booted(tmp_path, content).bmc_bridge == "10.82.0.4/24"
     content["nodes"][1]["bmc"]["protocol"] = "ipmi"
-    with pytest.raises(LabError, match="The BMC of worker1 is declared with ipmi; the lab's speak redfish"):
+    with pytest.raises(
+        LabError, match="The BMC of worker1 is declared with ipmi, but lab BMCs support only redfish"
+    ):
         booted(tmp_path, content)
 
 

@@ -101,7 +101,7 @@ def test_faults_that_do_not_exist_are_refused_with_those_that_do(kind):
 
 
 def test_a_node_without_gpus_has_none_that_break():
-    with pytest.raises(LabError, match="node w1 has no GPUs that could break"):
+    with pytest.raises(LabError, match="node w1 has no GPUs to break"):
         gpu_node.check(spec(gpus=None), "lost")
 
 
@@ -114,7 +114,7 @@ def test_a_gpu_without_nvlink_has_no_link_that_goes_down(tmp_path, monkeypatch):
 
 def tool(folder, name, *arguments):
     """Run a tool as a node has it, its documents where they are placed, installed programs below the folder."""
-    text = (folder / name).read_text().replace(gpu_node.SAYS, shlex.quote(str(folder / "says")))
+    text = (folder / name).read_text().replace(gpu_node.PRINTED, shlex.quote(str(folder / "says")))
     text = text.replace("/usr/bin/", f"{folder}/installed/")
     return subprocess.run(["sh", "-c", text, name, *arguments], capture_output=True, text=True, check=False)
 

@@ -95,13 +95,16 @@ def test_an_answer_in_many_pieces_and_one_that_brings_the_next(serving: Start):
 @pytest.mark.parametrize(
     ("sent", "message"),
     [
-        (b"no json\n", "an answer was refused: it is not JSON: Expecting value: line 1 column 1 (char 0)"),
+        (
+            b"no json\n",
+            "an answer was refused: it is not valid JSON: Expecting value: line 1 column 1 (char 0)",
+        ),
         (b"[1]\n", "an answer was refused: it is not an object"),
         (
             b'{"return": ' + b"[" * 99 + b"]" * 99 + b"}\n",
             "an answer was refused: it is nested deeper than 32",
         ),
-        (b'{"return": NaN}\n', "an answer was refused: it holds NaN, which is not a number of JSON"),
+        (b'{"return": NaN}\n', "an answer was refused: it contains NaN, which is not a JSON number"),
     ],
 )
 def test_an_answer_that_is_none_is_an_error_of_this_machine(serving: Start, sent: bytes, message: str):

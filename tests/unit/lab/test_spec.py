@@ -18,7 +18,7 @@ HERE = Path("/site")
     [
         ({"name": "Node"}, "node name 'Node' is not a host name label"),
         ({"name": "../etc"}, "node name '../etc' is not a host name label"),
-        ({"image": "debian-11"}, "node node1: no image 'debian-11'"),
+        ({"image": "debian-11"}, "node node1: unknown image 'debian-11'"),
         ({"cpus": 0}, "node node1: needs at least 1 cpu and 64 MiB of memory"),
         ({"mtu": 100}, "node node1: mtu 100 is not between 1280 and 65535"),
         ({"address": "10.0.0.300"}, "node node1: '10.0.0.300/24' is not an IPv4 address"),

@@ -45,7 +45,7 @@ def test_what_is_not_there_is_said_with_the_next_step(cluster):
     with pytest.raises(RackwrightError) as refused:
         group_of(cluster, cluster.by_name["cpu1"])
     assert (
-        refused.value.message == "The lock demo.lock.yaml has nothing for cpu1, a cpu-16c-64g on debian-13."
+        refused.value.message == "The lock demo.lock.yaml has no entry for cpu1 (cpu-16c-64g on debian-13)."
     )
     assert refused.value.hint == "run: rackwright lock demo.yaml"
 

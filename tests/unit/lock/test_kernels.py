@@ -70,8 +70,7 @@ def test_the_newest_of_the_table_is_locked_with_a_note(tmp_path):
     assert group.kernel == release
     assert _kernels(group) == {f"linux-{part}-{release}": version for part in parts}
     assert (
-        "The kernel 6.8.0-139-generic is the newest in our table of 2026-11-23; the archive may have a newer one. "
-        "`gpu_stack.kernel` names another."
+        "The kernel 6.8.0-139-generic is the newest in the shipped table of 2026-11-23; the archive may have a newer one. Set `gpu_stack.kernel` to use another."
     ) in group.notes
 
 
@@ -147,8 +146,7 @@ def test_without_table_or_index_the_note_says_what_to_write(tmp_path):
     assert "kernel" not in group.components
     (note,) = [note for note in group.notes if "kernel" in note]
     assert note == (
-        "The kernel is not locked: our tables have no default for ubuntu-24.04 on aarch64. Set `gpu_stack.kernel`, "
-        "e.g. to `6.8.0-1031-nvidia-64k`, or name the index of the OS's own archive in `gpu_stack.package_index`."
+        "The kernel is not locked: the shipped tables have no default for ubuntu-24.04 on aarch64. Set `gpu_stack.kernel`, e.g. to `6.8.0-1031-nvidia-64k`, or add the index of the OS archive to `gpu_stack.package_index`."
     )
     named = _locked(tmp_path, "dgx-gb200", UBUNTU, "{kernel: 6.8.0-1031-nvidia-64k}")
     assert set(_kernels(named).values()) == {"6.8.0-1031.34"}
@@ -281,7 +279,7 @@ def test_a_repomd_leads_to_its_primary(tmp_path):
     index = read_index([str(folder / "repomd.xml")])
     assert index.packages == {"kernel": (Entry("kernel", "5.14.0-687.50.1.el9_8", None),)}
     (folder / "repomd.xml").write_text(REPOMD.replace('"primary"', '"other"'))
-    with pytest.raises(RackwrightError, match=r"repomd\.xml that names no primary\.xml"):
+    with pytest.raises(RackwrightError, match=r"repomd\.xml without a primary\.xml"):
         read_index([str(folder / "repomd.xml")])
     (tmp_path / "repomd.xml").write_text(REPOMD)
     with pytest.raises(RackwrightError, match="is not in a folder `repodata`"):

@@ -16,10 +16,7 @@ NO_FABRIC = (
     "HGX B200 has NVSwitches and needs nvidia-fabricmanager and libnvidia-nscq at the driver's version; "
     "Debian's own repository has neither."
 )
-DKMS = (
-    "The driver's modules are built by DKMS on the node; with Secure Boot they load only where the site's "
-    "signing key (MOK) is enrolled."
-)
+DKMS = "DKMS builds the driver's modules on the node; with Secure Boot they load only if the site's signing key (MOK) is enrolled."
 MIXED = (
     "{nvidia_container_toolkit: 1.20.0, nvidia_container_toolkit_base: 1.20.0, "
     "libnvidia_container_tools: 1.19.1, libnvidia_container1: 1.20.0}"
@@ -38,7 +35,7 @@ TABLE = {
         [
             "HGX B200 needs driver >= 570.133.20; Debian's own repository ends at 550.163.01.",
             BAD_PAIR,
-            "HGX B200 (compute capability 10.0) needs CUDA >= 12.8: 12.4 does not compile for it.",
+            "HGX B200 (compute capability 10.0) needs CUDA >= 12.8: 12.4 cannot compile for it.",
             NO_FABRIC,
             (
                 "HGX B200 has NVSwitches of NVLink generation 5 and needs nvlsm; "
@@ -56,7 +53,7 @@ TABLE = {
         "hgx-b200",
         UBUNTU,
         "{modules: proprietary}",
-        ["HGX B200 needs open kernel modules: Blackwell and Grace have no others."],
+        ["HGX B200 needs open kernel modules: Blackwell and Grace support no others."],
     ),
     "open modules on Volta": (
         "dgx1-v100",
@@ -64,8 +61,7 @@ TABLE = {
         "{modules: open}",
         [
             (
-                "DGX-1 V100 needs proprietary kernel modules: open ones begin with Turing, "
-                "and its GPUs are Volta."
+                "DGX-1 V100 needs proprietary kernel modules: open ones support Turing and later, but its GPUs are Volta."
             )
         ],
     ),
@@ -73,13 +69,13 @@ TABLE = {
         "dgx1-v100",
         UBUNTU,
         '{cuda: "13.0"}',
-        ["CUDA 13.0 no longer compiles for Volta: DGX-1 V100 stays on CUDA 12."],
+        ["CUDA 13.0 no longer compiles for Volta: DGX-1 V100 supports CUDA 12 at most."],
     ),
     "Volta after branch 580": (
         "dgx1-v100",
         UBUNTU,
         "{driver: {version: 595.91.07}}",
-        ["DGX-1 V100 is supported up to branch 580, and 595.91.07 is later: Volta was dropped."],
+        ["DGX-1 V100 is supported up to branch 580, but 595.91.07 is later: it dropped Volta."],
     ),
     "CUDA 13 on driver 535": (
         "dgx-h100",
@@ -92,9 +88,9 @@ TABLE = {
         UBUNTU,
         '{cuda: "13.9"}',
         [
-            "CUDA 13.9 is not in our table of releases of 2026-11-23, whose last is 13.3.",
+            "CUDA 13.9 is not in the shipped table of 2026-11-23, whose last release is 13.3.",
             (
-                "CUDA 13.9 is not in our table of 2026-11-20 for NVIDIA's repository on ubuntu-24.04, which lists "
+                "CUDA 13.9 is not in the shipped table of 2026-11-20 for NVIDIA's repository on ubuntu-24.04, which lists "
                 "12.4, 12.6, 12.8, 12.9, 13.0, 13.1, 13.2 and 13.3."
             ),
         ],
@@ -120,8 +116,7 @@ TABLE = {
         "{}",
         [
             (
-                "DGX H100 has NVSwitches and needs nvidia-fabricmanager and libnvidia-nscq at the driver's version, "
-                "which our table of 2026-11-20 for NVIDIA's repository on debian-13 does not list."
+                "DGX H100 has NVSwitches and needs nvidia-fabricmanager and libnvidia-nscq at the driver's version, which the shipped table of 2026-11-20 for NVIDIA's repository on debian-13 does not list."
             )
         ],
     ),
@@ -155,7 +150,7 @@ TABLE = {
         [
             (
                 "GB200 NVL72 shares one NVLink domain with other nodes and needs IMEX on each of them; "
-                "`imex: false` leaves it out."
+                "`imex: false` disables it."
             )
         ],
     ),
@@ -163,13 +158,15 @@ TABLE = {
         "dgx-h100",
         UBUNTU,
         "{imex: true}",
-        ["DGX H100 shares no NVLink domain with other nodes, so IMEX has no use there."],
+        ["DGX H100 shares no NVLink domain with other nodes, so IMEX is not needed."],
     ),
     "container toolkit in two versions": (
         "dgx-h100",
         UBUNTU,
         f"{{container_toolkit: {MIXED}}}",
-        ["The container toolkit's four packages go together at one version; these are 1.19.1 and 1.20.0."],
+        [
+            "The container toolkit's four packages must have the same version; the declared ones are 1.19.1 and 1.20.0."
+        ],
     ),
     "DCGM from Debian's archive": (
         "t4-4x",
@@ -181,7 +178,9 @@ TABLE = {
         "t4-4x",
         "debian-13",
         "{source: mirror, dcgm: 4.6.0}",
-        ["DCGM 4.6.0 is not in our table of 2026-11-20 for the mirror on debian-13, which lists none."],
+        [
+            "DCGM 4.6.0 is not in the shipped table of 2026-11-20 for the mirror on debian-13, which lists none."
+        ],
     ),
     "below the minimum-security table": (
         "l40s-8x",
@@ -202,8 +201,7 @@ TABLE = {
         [
             DKMS,
             (
-                "From DOCA 3.3 on the OFED modules are built by DKMS and not signed; with Secure Boot those of "
-                "3.3.0 load only where the site's signing key (MOK) is enrolled."
+                "From DOCA 3.3 on, DKMS builds the OFED modules, unsigned; with Secure Boot those of 3.3.0 load only if the site's signing key (MOK) is enrolled."
             ),
         ],
     ),
@@ -211,7 +209,7 @@ TABLE = {
         "l40s-8x",
         "debian-12",
         "{ofed: doca}",
-        ["DOCA-Host 3.2.3 is not in our table of 2026-11-23 for debian-12, which lists no release."],
+        ["DOCA-Host 3.2.3 is not in the shipped table of 2026-11-23 for debian-12, which lists no release."],
     ),
     "a driver nobody offers": (
         "t4-4x",
@@ -219,7 +217,7 @@ TABLE = {
         "{driver: {version: 580.173.02}}",
         [
             (
-                "Driver 580.173.02 is not in our table of 2026-11-20 for NVIDIA's repository on debian-13, which "
+                "Driver 580.173.02 is not in the shipped table of 2026-11-20 for NVIDIA's repository on debian-13, which "
                 "lists 610.57.04."
             )
         ],
@@ -234,19 +232,19 @@ TABLE = {
         "t4-4x",
         UBUNTU,
         "{source: distribution}",
-        ["Our table of 2026-11-23 does not list ubuntu-24.04's own archive."],
+        ["The shipped table of 2026-11-23 does not list ubuntu-24.04's own archive."],
     ),
     "a release no table has yet": (
         "t4-4x",
         "ubuntu-26.04",
         "{}",
-        ["Our table of 2026-11-23 does not list ubuntu-26.04's NVIDIA repository."],
+        ["The shipped table of 2026-11-23 does not list ubuntu-26.04's NVIDIA repository."],
     ),
     "an EL release no table has yet": (
         "t4-4x",
         "rocky-10",
         "{}",
-        ["Our table of 2026-11-23 does not list rocky-10's NVIDIA repository."],
+        ["The shipped table of 2026-11-23 does not list rocky-10's NVIDIA repository."],
     ),
     "a kernel that is not there": (
         "t4-4x",
@@ -286,7 +284,7 @@ HINTS = [
     ("dgx-b300", UBUNTU, '{cuda: "12.8"}', ['set `cuda: "12.9"` or a later release']),
     ("t4-4x", "ubuntu-26.04", "{}", [INDEX_HINT]),
     ("t4-4x", UBUNTU, "{source: distribution}", ["set `gpu_stack.source: nvidia`"]),
-    ("t4-4x", UBUNTU, "{kernel: newest}", ["as uname -r prints it, e.g. `6.8.0-139-generic`"]),
+    ("t4-4x", UBUNTU, "{kernel: newest}", ["use the output of `uname -r`, e.g. `6.8.0-139-generic`"]),
 ]
 
 
@@ -319,7 +317,7 @@ def test_a_site_sku_that_says_too_little_is_refused_and_not_guessed(tmp_path):
     cluster = load_cluster(write_cluster(tmp_path, {"own": UBUNTU}, "{}", OWN))
     (refused,) = solve(cluster, shipped_tables(), Index()).refused
     assert [reason.message for reason in refused.reasons] == [
-        "The SKU own does not declare its GPUs' architecture, so neither modules nor driver can be chosen.",
+        "The SKU own does not declare its GPU architecture, which determines modules and driver.",
         "The SKU own does not declare whether its GPUs are connected by NVSwitches.",
     ]
 

@@ -11,7 +11,7 @@ import pytest
 
 from rackwright.command import CommandResult
 from rackwright.errors import ConnectionFailed, RackwrightError, WorkloadError
-from rackwright.logs.ask import READERS, Question, read_logs
+from rackwright.logs.ask import READERS, LogQuery, read_logs
 from rackwright.logs.report import LINES_MAX
 from rackwright.model.logs import KeepsLogs, LogStore
 from rackwright.model.options import RoleOptions
@@ -111,7 +111,7 @@ def line(node, at, message="x", **more):
 
 def test_a_day_of_all_nodes_is_asked_for():
     shell = Shell(lines=[line("w1", NOW - 1), line("head1", NOW - 2)])
-    report = read_logs(site(), Question(), shell)
+    report = read_logs(site(), LogQuery(), shell)
     assert [one.node for one in report.lines] == ["head1", "w1"]
     assert report.unknown == ()
     ((node, request),) = shell.asked
@@ -133,7 +133,7 @@ def test_a_day_of_all_nodes_is_asked_for():
 
 def test_the_question_travels():
     shell = Shell()
-    question = Question(
+    question = LogQuery(
         since=NOW - 60,
         until=NOW - 30,
         nodes="w[1-2]",
@@ -161,7 +161,7 @@ def test_the_question_travels():
 
 def test_a_job_s_nodes_and_time(manager):
     shell = Shell()
-    report = read_logs(site(), Question(job="7"), shell)
+    report = read_logs(site(), LogQuery(job="7"), shell)
     request = shell.asked[0][1]
     assert request["nodes"] == ["head1", "w1", "w2"]
     assert (request["since"], request["until"]) == (NOW - 560, NOW - 180)
@@ -179,22 +179,22 @@ def test_a_job_s_nodes_and_time(manager):
 
 def test_a_job_whose_trace_is_known_costs_the_workload_manager_nothing(manager):
     manager.found = WorkloadError("not asked")
-    assert read_logs(site(), Question(job="7"), Shell(), TRACE).trace == TRACE
+    assert read_logs(site(), LogQuery(job="7"), Shell(), TRACE).trace == TRACE
 
 
 def test_a_job_on_some_of_its_nodes(manager):
     shell = Shell()
-    read_logs(site(), Question(job="7", nodes="w[2-3]"), shell)
+    read_logs(site(), LogQuery(job="7", nodes="w[2-3]"), shell)
     assert shell.asked[0][1]["nodes"] == ["w2"]
-    with pytest.raises(RackwrightError, match=r"Job 7 has nothing to do with w3\.") as refused:
-        read_logs(site(), Question(job="7", nodes="w3"), shell)
+    with pytest.raises(RackwrightError, match=r"Job 7 did not run on w3\.") as refused:
+        read_logs(site(), LogQuery(job="7", nodes="w3"), shell)
     assert refused.value.hint == "its nodes are head1,w[1-2]"
 
 
 def test_a_job_that_runs_has_no_end_and_strangers_are_said(manager):
     manager.found = JobTrace(**{**TRACE.__dict__, "ended": None, "strangers": ("x9",)})
     shell = Shell()
-    report = read_logs(site(), Question(job="7"), shell)
+    report = read_logs(site(), LogQuery(job="7"), shell)
     assert shell.asked[0][1]["job"]["until"] == NOW + 60
     assert report.unknown == ("the cluster file does not declare x9, where job 7 ran",)
 
@@ -202,23 +202,23 @@ def test_a_job_that_runs_has_no_end_and_strangers_are_said(manager):
 def test_a_job_nobody_knows(manager):
     manager.found = WorkloadError("Slurm on head1 does not know job 7.")
     with pytest.raises(WorkloadError):
-        read_logs(site(), Question(job="7"), Shell())
+        read_logs(site(), LogQuery(job="7"), Shell())
 
 
 def test_a_cluster_without_a_workload_manager():
-    with pytest.raises(RackwrightError, match="declares no workload manager that could know job 7"):
-        read_logs(site(), Question(job="7"), Shell())
+    with pytest.raises(RackwrightError, match="declares no workload manager to look up job 7"):
+        read_logs(site(), LogQuery(job="7"), Shell())
 
 
 def test_a_cluster_without_logs():
-    with pytest.raises(RackwrightError, match="declares no central place for logs") as refused:
-        read_logs(make_cluster(), Question(), Shell())
+    with pytest.raises(RackwrightError, match="declares no central log store") as refused:
+        read_logs(make_cluster(), LogQuery(), Shell())
     assert "logs: {}" in refused.value.hint
 
 
 def test_times_that_exclude_each_other():
-    with pytest.raises(RackwrightError, match="later than the time until which"):
-        read_logs(site(), Question(since=NOW, until=NOW - 1), Shell())
+    with pytest.raises(RackwrightError, match="is later than --until"):
+        read_logs(site(), LogQuery(since=NOW, until=NOW - 1), Shell())
 
 
 @pytest.mark.parametrize(
@@ -252,18 +252,18 @@ def test_lines_that_are_missing_or_late(kind, newest, until, unknown):
     everyone = dict.fromkeys(("head1", "w1", "w2", "w3"), NOW)
     shell = Shell(newest=None)
     shell.more = {"newest": {**everyone, **newest}}
-    report = read_logs(site(kind), Question(since=NOW - 86400, until=until), shell)
+    report = read_logs(site(kind), LogQuery(since=NOW - 86400, until=until), shell)
     assert list(report.unknown) == unknown
 
 
 def test_problems_of_the_reader_are_not_known():
-    report = read_logs(site(), Question(), Shell(problems=["w1: a file is \x1b[2J damaged"]))
+    report = read_logs(site(), LogQuery(), Shell(problems=["w1: a file is \x1b[2J damaged"]))
     assert report.unknown == ("w1: a file is \\x1b[2J damaged",)
 
 
 def test_lines_of_nodes_that_were_not_asked_for_are_dropped():
     report = read_logs(
-        site(), Question(nodes="w1"), Shell(lines=[line("w2", NOW), line("w1", NOW), line("evil", NOW)])
+        site(), LogQuery(nodes="w1"), Shell(lines=[line("w2", NOW), line("w1", NOW), line("evil", NOW)])
     )
     assert [one.node for one in report.lines] == ["w1"]
 
@@ -273,31 +273,31 @@ def test_lines_of_nodes_that_were_not_asked_for_are_dropped():
     [
         (
             Shell(error=ConnectionFailed("Cannot connect to head1.")),
-            "kept on head1, which cannot be reached: Cannot",
+            "log store on head1 is unreachable: Cannot",
         ),
         (
             Shell("", exit_status=127, stderr="python3: not found"),
             "the reader of its logs exited 127: python3: not found",
         ),
-        (Shell("{"), "the answer of the reader of its logs is not used: it is not JSON"),
+        (Shell("{"), "the log reader's answer is invalid: it is not valid JSON"),
         (Shell(json.dumps({"version": 1, "unreadable": "no\x07 folder"})), r"head1: no\\x07 folder"),
-        (Shell(json.dumps({"version": 1})), "is not used: now"),
-        (Shell(lines=[line("w1", -1)]), "is not used: lines.0.at"),
-        (Shell(lines=[line("w1", 1, "x" * 5000)]), "is not used: lines.0.message"),
-        (Shell(lines=[line("w1", 1, pid="7")]), "is not used: lines.0.pid"),
-        (Shell(lines=[line("w1", NOW)] * (LINES_MAX + 1)), "is not used: lines"),
+        (Shell(json.dumps({"version": 1})), "is invalid: now"),
+        (Shell(lines=[line("w1", -1)]), "is invalid: lines.0.at"),
+        (Shell(lines=[line("w1", 1, "x" * 5000)]), "is invalid: lines.0.message"),
+        (Shell(lines=[line("w1", 1, pid="7")]), "is invalid: lines.0.pid"),
+        (Shell(lines=[line("w1", NOW)] * (LINES_MAX + 1)), "is invalid: lines"),
     ],
 )
 def test_answers_that_are_none(shell, said):
     with pytest.raises(RackwrightError, match=said):
-        read_logs(site(), Question(), shell)
+        read_logs(site(), LogQuery(), shell)
 
 
 @pytest.mark.parametrize("kind", READERS)
 def test_every_reader_is_sent_whole_and_run_as_such(kind):
     """It is `__main__` there, and what it imports travels with it."""
     shell = Shell()
-    read_logs(site(kind), Question(), shell)
+    read_logs(site(kind), LogQuery(), shell)
     assert 'if __name__ == "__main__":' in sources(READERS[kind])[READERS[kind]]
     assert {name.split(".")[1] for name in sources(READERS[kind]) if "." in name} == {"health", "logs"}
 
@@ -309,6 +309,6 @@ def test_the_command_ends_in_time():
             return super().run(node, command, stdin=stdin, timeout=timeout)
 
     shell = Recording()
-    read_logs(site(), Question(), shell)
+    read_logs(site(), LogQuery(), shell)
     assert shell.command[:4] == ["timeout", "-k", "1", "80"]
     assert shell.timeout == 90

@@ -112,7 +112,7 @@ def test_an_entry_of_any_size_is_reported_and_takes_no_memory(folder):
     folder.write(1, [entry(1, "a"), entry(2, "x" * LINE_MAX), entry(3, "b")])
     found = ask(folder)
     assert [one["message"] for one in found["lines"]] == ["a", "b"]
-    assert found["problems"] == ["w1: 1 entries of more than 4 MiB were left out"]
+    assert found["problems"] == ["w1: 1 entries of more than 4 MiB were skipped"]
 
 
 def test_which_file_has_nothing_after_an_entry(folder):

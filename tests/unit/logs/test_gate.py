@@ -168,7 +168,7 @@ def test_a_node_holds_so_many_connections_and_others_still_come(world, capfd):
     until = time.monotonic() + 10
     while world.send(one) == b"":  # the gate has seen the others end
         assert time.monotonic() < until
-    assert "refused w1: it has 2 connections already" in capfd.readouterr().out
+    assert "refused w1: it already has 2 connections" in capfd.readouterr().out
 
 
 def test_who_is_refused_is_noted_once(world, capfd):
@@ -179,14 +179,14 @@ def test_who_is_refused_is_noted_once(world, capfd):
     said = ""
     while "refused" not in said and time.monotonic() < until:
         said += capfd.readouterr().out
-    assert said.count("refused 'head1' from 127.0.0.1: no node of the cluster") == 1
+    assert said.count("refused 'head1' from 127.0.0.1: not a node of the cluster") == 1
 
 
 def test_a_receiver_that_is_away(world, capfd):
     world.receiver.listening.shutdown(socket.SHUT_RDWR)
     world.receiver.listening.close()
     assert world.send(world.issue("w1", ["w1"])) == b""
-    assert "w1: the receiver does not take its lines" in capfd.readouterr().out
+    assert "w1: the receiver does not accept its lines" in capfd.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ def test_the_subject_of_a_certificate(certificate, name):
 
 def test_the_program_needs_systemd_s_socket(monkeypatch):
     monkeypatch.delenv("LISTEN_FDS", raising=False)
-    with pytest.raises(SystemExit, match="systemd has passed no socket"):
+    with pytest.raises(SystemExit, match="no socket from systemd: start it through its socket unit"):
         gate.main()
 
 

@@ -62,7 +62,7 @@ def test_a_flood_leaves_the_entries_of_root_and_of_other_users(folder, run):
     assert made.errors == []
     kept = [one for one in folder.audited() if one["message"][0] != "x"]
     message = (
-        f"entries of users were left out of the audit trail: {made.left_out} (uid 3000: {made.left_out})"
+        f"entries of users were dropped from the audit trail: {made.left_out} (uid 3000: {made.left_out})"
     )
     assert [one["message"] for one in kept] == ["root", "other", "end", message, "two"]
     assert (kept[3]["node"], kept[3]["trusted"], kept[3]["facility"]) == ("w1", True, 10)
@@ -80,7 +80,7 @@ def test_a_node_that_could_not_be_copied_costs_no_other_its_removal(folder, run,
     disk_with(folder, monkeypatch, lambda: 400)
     made = run(keep_free_bytes=1000)
     assert made.errors == [
-        f"w1: the audit trail is not complete: {folder.audit} has less than half of keep_free left"
+        f"w1: the audit trail is incomplete: {folder.audit} has less than half of keep_free left"
     ]
     assert (copied.exists(), other.exists(), second.exists()) == (False, True, False)
 

@@ -97,7 +97,7 @@ def test_a_file_that_cannot_be_opened_is_reported_and_hides_no_other(folder):
     folder.write(1, [entry(2, "b")])
     found = ask(folder)
     why = f"Failed to open journal file {path}: Bad message"
-    assert found["problems"] == [f"w1: {path.name} cannot be read whole: {why}"]
+    assert found["problems"] == [f"w1: cannot read all of {path.name}: {why}"]
     assert messages(found) == [("w1", "b")]
 
 
@@ -111,7 +111,7 @@ def test_a_damaged_file_is_reported_and_read_as_far_as_it_can_be(folder, narrowe
     found = ask(folder, **narrowed)
     assert messages(found) == [("w1", "left"), ("w1", "open")]
     why = "Entry item 1 is bad, skipping over it."
-    assert found["problems"] == [f"w1: {path.name} cannot be read whole: {why}"]
+    assert found["problems"] == [f"w1: cannot read all of {path.name}: {why}"]
 
 
 def test_a_file_that_is_closed_before_it_is_read_is_read(folder):
@@ -124,7 +124,7 @@ def test_a_file_that_is_closed_before_it_is_read_is_read(folder):
 def test_damage_is_reported_when_not_all_was_read(folder):
     folder.damage(folder.write(1, [entry(at, f"line {at}") for at in range(9)]))
     assert ask(folder, lines=2)["problems"] == [
-        "w1: remote-127.1.0.1.journal cannot be read whole: Entry item 1 is bad, skipping over it."
+        "w1: cannot read all of remote-127.1.0.1.journal: Entry item 1 is bad, skipping over it."
     ]
 
 
@@ -132,20 +132,20 @@ def test_no_folder_is_no_answer(folder):
     for path in folder.path.iterdir():
         path.unlink()
     folder.path.rmdir()
-    with pytest.raises(Unreadable, match=r"the central journal cannot be read: .*No such file"):
+    with pytest.raises(Unreadable, match=r"cannot read the central journal: .*No such file"):
         ask(folder)
 
 
 def test_a_table_with_one_address_for_two_nodes_is_no_answer(folder):
     folder.sources.write_text('{"w1": 1, "w2": 1}')
-    with pytest.raises(Unreadable, match="has one number for two nodes"):
+    with pytest.raises(Unreadable, match="has the same number for two nodes"):
         ask(folder)
 
 
 def test_out_of_time_is_said(folder):
     folder.write(1, [entry(1, "a")])
     found = ask(folder, seconds=-1)
-    assert found["problems"] == ["not all was read within -1 s: ask for fewer nodes or hours"]
+    assert found["problems"] == ["not everything was read within -1 s: query fewer nodes or hours"]
 
 
 def test_the_audit_trail_outlives_the_journal(folder):
@@ -175,14 +175,14 @@ def test_the_audit_trail_is_read_for_as_long_as_was_asked(folder, monkeypatch):
     monkeypatch.setattr("rackwright.logs.answer.time.monotonic", lambda: next(clock))
     found = ask(folder, audit=True, seconds=50)
     assert 0 < len(found["lines"]) <= 50
-    assert found["problems"] == ["not all was read within 50 s: ask for fewer nodes or hours"]
+    assert found["problems"] == ["not everything was read within 50 s: query fewer nodes or hours"]
 
 
 def test_an_audit_trail_that_cannot_be_read_is_said(folder):
     folder.audit.joinpath("2026-11-27.jsonl.gz").write_bytes(b"\x1f\x8bnot gzip")
-    assert "cannot be read whole" in ask(folder, audit=True)["problems"][0]
+    assert "cannot read all of" in ask(folder, audit=True)["problems"][0]
     settings = {**folder.settings, "audit": str(folder.audit / "gone")}
-    assert "cannot be read: No such file" in ask(folder, audit=True, store=settings)["problems"][0]
+    assert "cannot read " in ask(folder, audit=True, store=settings)["problems"][0]
 
 
 def test_the_program_answers_on_standard_output(folder, monkeypatch, capsys):
@@ -202,7 +202,7 @@ def test_the_program_answers_on_standard_output(folder, monkeypatch, capsys):
         "sys.stdin", io.StringIO(json.dumps({**request, "store": {**folder.settings, "folder": "/no"}}))
     )
     main(read_journal.read, read_journal.last)
-    assert json.loads(capsys.readouterr().out)["unreadable"].startswith("the central journal cannot be read")
+    assert json.loads(capsys.readouterr().out)["unreadable"].startswith("cannot read the central journal")
 
 
 def test_files_of_the_folder(folder):

@@ -200,5 +200,5 @@ def test_a_loki_that_is_away(ask):
 
 
 def test_certificates_that_are_missing(ask):
-    with pytest.raises(Unreadable, match="the certificates cannot be read"):
+    with pytest.raises(Unreadable, match="cannot read the certificates"):
         ask(of_store={"key": "/nowhere"})

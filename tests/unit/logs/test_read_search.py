@@ -128,8 +128,8 @@ def test_what_is_asked_of_a_job():
     ("refuse", "said"),
     [
         ((403, {"error": "security_exception"}), "answers 403"),
-        ((200, {"_shards": {"failed": 1}, "hits": {"hits": []}}), "for some of its shards alone"),
-        ((200, {"timed_out": True}), "for some of its shards alone"),
+        ((200, {"_shards": {"failed": 1}, "hits": {"hits": []}}), "for only some of its shards"),
+        ((200, {"timed_out": True}), "for only some of its shards"),
         ((200, {"hits": {"hits": ["x"]}}), "not a list of documents"),
         ((200, []), "answers 200"),
     ],
@@ -149,7 +149,7 @@ def test_the_next_address_is_asked(cluster, login):
 
 
 def test_a_login_that_is_missing(cluster):
-    with pytest.raises(Unreadable, match="/nowhere cannot be read"):
+    with pytest.raises(Unreadable, match="cannot read /nowhere"):
         ask(cluster, "/nowhere")
 
 

@@ -33,6 +33,6 @@ def test_a_moment(text, at):
 
 @pytest.mark.parametrize("text", ["", "yesterday", "2 hours", "-2h", "2026-13-01", "25:00", "\x1b[2J"])
 def test_what_is_no_time(text):
-    with pytest.raises(RackwrightError, match="is not a time") as refused:
+    with pytest.raises(RackwrightError, match="is not a valid time") as refused:
         moment(text, T0)
     assert "\x1b" not in refused.value.message

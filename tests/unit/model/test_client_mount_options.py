@@ -31,17 +31,17 @@ def test_known(kind, options):
 @pytest.mark.parametrize(
     ("kind", "options", "message"),
     [
-        (K.LUSTRE, ("flok",), "lustre has no mount option `flok`."),
+        (K.LUSTRE, ("flok",), "`flok` is not a mount option of lustre."),
         (K.LUSTRE, ("flock", "localflock"), "`localflock` contradicts `flock`."),
         (K.LUSTRE, ("noatime", "relatime"), "`relatime` contradicts `noatime`."),
         (K.LUSTRE, ("network",), "`network` needs a value."),
-        (K.BEEGFS, ("connClientPort=8004",), "beegfs has no mount option `connClientPort`."),
-        (K.BEEGFS, ("logLevel=3,ro",), "'logLevel=3,ro' is not a mount option."),
-        (K.WEKA, ("coherent",), "weka has no mount option `coherent`."),
+        (K.BEEGFS, ("connClientPort=8004",), "`connClientPort` is not a mount option of beegfs."),
+        (K.BEEGFS, ("logLevel=3,ro",), "'logLevel=3,ro' is not a valid mount option."),
+        (K.WEKA, ("coherent",), "`coherent` is not a mount option of weka."),
         (K.WEKA, ("readcache", "forcedirect"), "`forcedirect` contradicts `readcache`."),
         (K.CEPHFS, ("wsync=1",), "`wsync` takes no value."),
         (K.CEPHFS, ("secret=AQ",), "`secret` cannot be set in `options`."),
-        (K.GPFS, ("nconnect=8",), "gpfs has no mount option `nconnect`."),
+        (K.GPFS, ("nconnect=8",), "`nconnect` is not a mount option of gpfs."),
     ],
 )
 def test_refused(kind, options, message):

@@ -52,7 +52,7 @@ def test_nfs_by_udp_is_refused(option):
 
 @pytest.mark.parametrize("name", sorted(REFUSED))
 def test_what_does_nothing_is_refused(name):
-    assert mistakes(name)[0][1] == f"nfs has no mount option `{name}`."
+    assert mistakes(name)[0][1] == f"`{name}` is not a mount option of nfs."
 
 
 @pytest.mark.parametrize(
@@ -71,14 +71,14 @@ def test_options_of_other_kinds(kind, option):
 
 def test_vast_has_more_connections_and_not_any_number():
     assert mistakes("nconnect=65", kind=FilesystemKind.VAST) == [
-        (0, "`nconnect` is a number from 1 to 64.", None)
+        (0, "`nconnect` must be a number from 1 to 64.", None)
     ]
 
 
 @pytest.mark.parametrize("option", ["a;b", "a=b c", "", "=", "a='x'", "a=$(id)", "a=b\n", "-o"])
 def test_what_would_need_quoting_is_no_option(option):
     assert mistakes(option) == [
-        (0, f"{option!r} is not a mount option.", "e.g. `nconnect=8`; one item per option")
+        (0, f"{option!r} is not a valid mount option.", "e.g. `nconnect=8`; one item per option")
     ]
 
 

@@ -17,23 +17,23 @@ from rackwright.model.plain_text import REFUSED, mistake_in, texts_in
 from tests.unit.model.walking import models_below
 
 REFUSED_TEXTS = {
-    "a\nTrusted: yes": ("The text holds a line break.", "write it on one line, in quotes"),
+    "a\nTrusted: yes": ("The text contains a line break.", "write it on one line, in quotes"),
     "a\n": (
         "The text ends with a line break.",
-        "write it on one line, in quotes; a block after `|` or `>` keeps the line break at its end",
+        "write it on one line, in quotes; a block after `|` or `>` ends with a line break",
     ),
-    "a\rb": ("The text holds a line break.", "write it on one line, in quotes"),
-    "a\x85b": ("The text holds a line break.", "write it on one line, in quotes"),
-    "a\u2028b": ("The text holds a line break.", "write it on one line, in quotes"),
-    "a\tb": ("The text holds a tab.", "write a space"),
-    "a\x1b[2K": ("The text holds the control character \\x1b.", "remove it"),
-    "a\0": ("The text holds the control character \\x00.", "remove it"),
+    "a\rb": ("The text contains a line break.", "write it on one line, in quotes"),
+    "a\x85b": ("The text contains a line break.", "write it on one line, in quotes"),
+    "a\u2028b": ("The text contains a line break.", "write it on one line, in quotes"),
+    "a\tb": ("The text contains a tab.", "use a space"),
+    "a\x1b[2K": ("The text contains the control character \\x1b.", "remove it"),
+    "a\0": ("The text contains the control character \\x00.", "remove it"),
     "a\u200bb": (
-        "The text holds the invisible character \\u200b.",
+        "The text contains the invisible character \\u200b.",
         "remove it; retype the text if it was pasted",
     ),
     "a\u202eb": (
-        "The text holds the invisible character \\u202e.",
+        "The text contains the invisible character \\u202e.",
         "remove it; retype the text if it was pasted",
     ),
 }
@@ -90,7 +90,7 @@ def test_a_model_built_in_python_refuses_it(text, given):
 
 
 def test_where_it_is_in_a_field_with_several_texts():
-    with pytest.raises(ValidationError, match=r"The text at `a.b` holds a tab"):
+    with pytest.raises(ValidationError, match=r"The text at `a.b` contains a tab"):
         Options(mapping={"a": {"b": "\t"}})
 
 

@@ -11,7 +11,7 @@ from rackwright.model.selection import pick
 from tests.factories import make_cluster, make_node
 
 CLUSTER = make_cluster(*(make_node(f"gpu{number}", 10 + number) for number in (1, 2, 3)))
-HINT = "its nodes are gpu[1-3]"
+HINT = "nodes of the cluster: gpu[1-3]"
 
 
 def names(nodeset):
@@ -36,8 +36,8 @@ def test_nodes_in_the_order_of_the_file(nodeset, expected):
 def test_a_selection_of_no_node_is_an_error(nodeset):
     with pytest.raises(RackwrightError) as caught:
         names(nodeset)
-    assert caught.value.message == f"`{nodeset}` selects no node."
-    assert caught.value.hint == f"{HINT}; without a selection, all are meant"
+    assert caught.value.message == f"`{nodeset}` selects no nodes."
+    assert caught.value.hint == f"{HINT}; omit the selection to use all of them"
 
 
 @pytest.fixture
@@ -53,12 +53,14 @@ def groups_of_this_machine(tmp_path, monkeypatch):
 def test_groups_of_the_control_node_are_never_used(groups_of_this_machine, nodeset):
     with pytest.raises(RackwrightError) as caught:
         names(nodeset)
-    assert caught.value.message == f"`{nodeset}`: node groups and wildcards are not names of nodes."
+    assert (
+        caught.value.message == f"`{nodeset}`: node groups and wildcards are not supported; name the nodes."
+    )
     assert caught.value.hint == HINT
 
 
 def test_what_is_no_nodeset_and_what_is_no_node():
-    with pytest.raises(RackwrightError, match=r"`gpu\[1` is not a NodeSet"):
+    with pytest.raises(RackwrightError, match=r"`gpu\[1` is not a valid NodeSet"):
         names("gpu[1")
     with pytest.raises(RackwrightError, match="login1 is not in cluster"):
         names("gpu1,login1")

@@ -154,7 +154,7 @@ def test_a_folder_of_roots_is_no_link_and_no_other_users(tmp_path):
             assert oct((tmp_path / "made").stat().st_mode)[-3:] == "711"
         (tmp_path / "open").mkdir(mode=0o777)
         (tmp_path / "open").chmod(0o777)
-        with pytest.raises(Unsafe, match="other users can write it"), own(within, "open", 0o755):
+        with pytest.raises(Unsafe, match="other users can write to it"), own(within, "open", 0o755):
             pass
         (tmp_path / "link").symlink_to("made")
         with pytest.raises(Unsafe, match="link is not a folder"), own(within, "link", 0o755):

@@ -100,7 +100,7 @@ def test_it_is_not_carried_out_without_its_serial(made):
     made.state.is_executing = True
     for typed in ({}, {"B": FULL.content}, {"A": "xfs"}, {"a": FULL.content}):
         made.site.erasable = typed
-        with pytest.raises(OperationError, match="its serial was not typed for this run"):
+        with pytest.raises(OperationError, match="its serial was not confirmed for this run"):
             made.array()
     made.site.erasable = {"A": FULL.content}
     assert len(made.array()) == 1
@@ -128,20 +128,20 @@ def test_another_disk_in_the_slot_than_planned(made):
     made.array(disks=by_slot)
     made.has(replace(A, serial="OTHER"), B)
     made.state.is_executing = True
-    with pytest.raises(OperationError, match=r"OTHER.* is not a disk that was planned for"):
+    with pytest.raises(OperationError, match=r"OTHER.* was not part of the plan"):
         made.array(disks=by_slot)
 
 
 def test_a_typed_serial_does_not_free_a_disk_in_use(made):
     made.site.erasable = {"A": FULL.content}
     made.has(replace(FULL, uses=("nvme0n1 is mounted on /home",)), B)
-    with pytest.raises(NotChosen, match="is in use, and is never erased: nvme0n1 is mounted on /home"):
+    with pytest.raises(NotChosen, match="is in use and is never erased: nvme0n1 is mounted on /home"):
         made.array()
 
 
 def test_a_missing_disk(made):
     made.has(A)
-    with pytest.raises(NoDisk, match=r"No disk b \(serial B\)"):
+    with pytest.raises(NoDisk, match=r"No disk matches b \(serial B\)"):
         made.array()
     assert made.changes == []
 
@@ -154,7 +154,7 @@ def test_a_container_is_refused(made):
         lambda: list(volumes.group._inner(group="g", disks=SELECTED)),
         lambda: list(volumes.volume._inner(group="g", volume="v", size="rest")),
     ):
-        with pytest.raises(OperationError, match="a container's disks are its host's"):
+        with pytest.raises(OperationError, match="a container's disks belong to its host"):
             operation()
 
 
@@ -262,7 +262,7 @@ def test_an_array_is_not_reshaped(made):
 def test_an_array_gets_no_more_disks_than_it_is_made_for(made):
     made.has(A, B, C, arrays=(running(MEMBERS),))
     three = (*SELECTED, Selector("c", serial="C"))
-    message = "scratch (/dev/md127) is made for 2 disks, and 3 are declared: it is not reshaped"
+    message = "scratch (/dev/md127) has 2 disks, but 3 are declared: it is not reshaped"
     with pytest.raises(OperationError, match=re.escape(message)):
         made.array(disks=three)
     assert made.changes == []
@@ -292,7 +292,7 @@ def test_a_stripe_with_a_replaced_drive_is_made_anew_once_the_other_serials_were
     assert "--assemble" not in command
     assert [one.erases for one in made.changes] == ["A", None]
     made.state.is_executing = True
-    with pytest.raises(OperationError, match="its serial was not typed for this run"):
+    with pytest.raises(OperationError, match="its serial was not confirmed for this run"):
         made.array(level="0")
     made.site.erasable = {"A": left.content}
     assert len(made.array(level="0")) == 1
@@ -308,10 +308,7 @@ def test_a_stripe_that_was_left_inactive_without_its_drive_is_stopped_by_hand(ma
     label = Signature("nvme0n1", "linux_raid_member", "0x1000", "u", "n1:scratch")
     inactive = Array("md127", {"array_state": "inactive"}, {"nvme0n1": "spare"}, "scratch")
     made.has(replace(A, signatures=(label,)), B, arrays=(inactive,))
-    message = (
-        "the stripe scratch (/dev/md127) is inactive: with its drive its data is lost; "
-        "`mdadm --stop /dev/md127`, and apply again: it is made anew of its declared drives"
-    )
+    message = "the stripe scratch (/dev/md127) is inactive: the data of the lost drive cannot be recovered; run `mdadm --stop /dev/md127`, and apply again: it is recreated from its declared drives"
     with pytest.raises(OperationError, match=re.escape(message)):
         made.array(level="0")
     made.has(replace(A, signatures=(label,)), replace(B, signatures=(label,)), arrays=(inactive,))
@@ -346,7 +343,7 @@ def test_a_volume_is_grown_and_never_shrunk(made):
     (grow,) = volumes.volume._inner(group="g", volume="v", size="60%")
     assert str(grow) == "lvextend --quiet --extents 60%VG /dev/mapper/g-v </dev/null"
     assert list(volumes.volume._inner(group="g", volume="v", size="50%")) == []
-    with pytest.raises(OperationError, match="a volume is not shrunk"):
+    with pytest.raises(OperationError, match="volumes are not shrunk"):
         list(volumes.volume._inner(group="g", volume="v", size="40%"))
 
 

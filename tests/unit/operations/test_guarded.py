@@ -176,7 +176,7 @@ def test_what_cannot_be_put_in_force_is_put_back_at_once(node):
     done = node.apply(
         activate=f"cat {node.conf} >{node.live}; echo bad file; grep -q old {node.conf}", seconds=60
     )
-    assert "putting it in force failed with status 1: bad file" in done.error
+    assert "activating it failed with status 1: bad file" in done.error
     assert time.monotonic() - began < 30
     assert node.is_old()
 
@@ -315,7 +315,7 @@ def test_a_connection_that_carries_no_large_packets_confirms_nothing(node, monke
 
     monkeypatch.setattr(LocalShell, "another", another)
     done = node.apply(seconds=4)
-    assert "128 KiB did not get through and back: the MTU?" in done.error
+    assert "128 KiB did not get through and back: check the MTU" in done.error
     assert node.is_old()
 
 
@@ -342,16 +342,14 @@ def test_a_confirmation_whose_answer_is_lost_counts(node, monkeypatch):
 def test_a_node_that_stays_away_is_said_to_be_away():
     armed = Armed("demo", 60, ("/etc/conf",), "/usr/local/sbin/rackwright-rollback", None)
     assert outcome(armed, "no answer", None) == (
-        "the change of demo was not confirmed (no answer), and the node cannot be reached to ask what became of it. It "
-        "should have restored /etc/conf 60 s after the change began; look at its console: "
-        "/usr/local/sbin/rackwright-rollback state demo"
+        "the change of demo was not confirmed (no answer), and the node is unreachable, so the result is unknown. It should have restored /etc/conf 60 s after the change began; on its console run: /usr/local/sbin/rackwright-rollback state demo"
     )
     bad = Outcome(
         "restored", "0", "unconfirmed", "61", "4", ("/etc/conf could not be put back",), (), ("no device",)
     )
     assert outcome(armed, "no answer", bad).endswith(
-        "the node restored itself after 61 s: /etc/conf. Not restored: /etc/conf could not be put back. Putting the "
-        "old files in force ended with status 4: no device"
+        "the node restored itself after 61 s: /etc/conf. Not restored: /etc/conf could not be put back. Activating the "
+        "old files failed with status 4: no device"
     )
     cut = Outcome("restored", why="boot")
     assert outcome(armed, "no answer", cut).endswith("; the node restored itself when it booted: /etc/conf")

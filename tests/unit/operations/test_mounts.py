@@ -129,7 +129,7 @@ def test_what_is_mounted_and_differs_is_mounted_anew_after_a_drain(tmp_path, old
 def test_a_mount_that_was_there_before_makes_way_for_the_automounter(tmp_path):
     """systemd refuses to start an automount unit where something is mounted already."""
     changes, lines = said(operations(tmp_path, MISSING, RUNS, [HOME]))
-    because = "/home is mounted already, and its automount unit is not there"
+    because = "/home is already mounted, and its automount unit is missing"
     assert ("home.mount", "mounted anew", because, True) in changes
     assert lines.index("systemctl stop home.mount") < lines.index("systemctl start home.automount")
 
@@ -137,7 +137,7 @@ def test_a_mount_that_was_there_before_makes_way_for_the_automounter(tmp_path):
 def test_from_first_use_to_boot(tmp_path):
     """The automount unit takes what is mounted along, so it is mounted again."""
     changes, lines = said(operations(tmp_path, RUNS, IDLE, [AUTOFS, HOME], by_use=False))
-    because = "/home is mounted by its first use, and is declared to be at boot"
+    because = "/home is mounted on first use, but is declared to be mounted at boot"
     assert ("home.mount", "mounted anew", because, True) in changes
     assert "systemctl disable --quiet home.automount" in lines
     assert lines.index("systemctl stop home.automount") < lines.index("systemctl start home.mount")

@@ -142,5 +142,5 @@ def test_what_left_the_declaration_is_not_exported_any_more(plan):
 
 def test_the_state_of_a_service_is_not_unmounted(plan):
     error = plan("gpu1", f"{DATA}{STATE}end\n").error or ""
-    assert f"{UNITS}/state.mount: undeclared, and it may hold the state of a service" in error
+    assert f"{UNITS}/state.mount: undeclared, but may hold a service's state" in error
     assert "systemctl disable --now state.mount" in error

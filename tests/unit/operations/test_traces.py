@@ -133,7 +133,7 @@ def test_rackwright_does_not_take_its_own_rule_of_sudo_away(node):
 
 def test_a_setting_of_sshd_that_no_line_makes_is_an_error(node):
     plan = planned(node, "sshd_settings", "sshd|permitrootlogin|yes", **SSHD)
-    assert "sshd's permitrootlogin is yes, and no line of its files says so" in str(plan.error)
+    assert "sshd's permitrootlogin is yes, but no line of its files sets it" in str(plan.error)
 
 
 def test_the_port_by_which_rackwright_logs_in_is_not_taken_away(node):

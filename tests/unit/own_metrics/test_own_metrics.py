@@ -228,7 +228,7 @@ def test_a_full_disk_is_reported_and_ends_nothing(monkeypatch):
     monkeypatch.setattr("rackwright.result_store.write_atomically", full)
     problem = remember(PlanResult(CLUSTER, "c.yaml", "0" * 64, {}), 1.0)
     assert problem == (
-        f"{LATEST.path(CLUSTER)} cannot be written, the result is not remembered: No space left on device"
+        f"cannot write {LATEST.path(CLUSTER)}, so the result is not stored: No space left on device"
     )
 
 
@@ -263,4 +263,4 @@ def test_a_file_that_node_exporter_would_not_read_is_refused(tmp_path):
     assert str(result.exception) == "node_exporter reads no file named rackwright.txt."
     assert list(tmp_path.glob("rackwright.txt")) == []
     result = run(FILE, "--textfile", tmp_path / "nowhere" / "rackwright.prom")
-    assert "cannot be written: No such file or directory." in str(result.exception)
+    assert ": No such file or directory." in str(result.exception)

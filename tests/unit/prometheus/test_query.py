@@ -133,11 +133,11 @@ def test_nothing_listens(cluster):
         (b"<html>", "Prometheus answers 200: no JSON of its API"),
         (b"[1]", "Prometheus answers 200: no JSON of its API"),
         (b"[" * 100_000, "Prometheus answers 200: no JSON of its API"),
-        (None, "Prometheus' answer has another form than documented"),
-        ({"resultType": "vector", "result": 7}, "Prometheus' answer has another form than documented"),
+        (None, "Prometheus' answer does not have the documented format"),
+        ({"resultType": "vector", "result": 7}, "Prometheus' answer does not have the documented format"),
         (
             {"resultType": "vector", "result": [{"metric": {}}]},
-            "Prometheus' answer has another form than documented",
+            "Prometheus' answer does not have the documented format",
         ),
         ({"resultType": "string", "result": [1, "x"]}, "the answer is not a series of numbers: string"),
     ],
@@ -154,7 +154,7 @@ def test_garbage(tmp_path, data, error):
 def test_an_answer_that_is_too_large(cluster, monkeypatch):
     monkeypatch.setattr(module, "ANSWER_BYTES", 1000)
     (result,), _ = ask(cluster, only(vector(({"node": "x" * 2000}, 1))), Query("up"))
-    assert result.error == "the answer is more than 1000 bytes"
+    assert result.error == "the answer is larger than 1000 bytes"
 
 
 def test_answers_that_are_too_large_together(cluster, monkeypatch):
@@ -162,7 +162,7 @@ def test_answers_that_are_too_large_together(cluster, monkeypatch):
     results, _ = ask(cluster, only(vector(({"node": "x" * 2000}, 1))), Query("a"), Query("b"))
     assert sorted(str(result.error) for result in results) == [
         "None",
-        "the answers together are more than 3000 bytes",
+        "the answers together are larger than 3000 bytes",
     ]
 
 
@@ -171,7 +171,7 @@ def test_an_answer_that_comes_slowly(cluster, monkeypatch):
     with prometheus(only(vector((NODE, 1)))) as fake:
         fake.pause = 0.1
         (result,) = run_queries(cluster(fake.url), [Query("up")])
-    assert result.error == "no whole answer within 0.2 s"
+    assert result.error == "no complete answer within 0.2 s"
 
 
 def test_the_time_of_all_queries(cluster, monkeypatch):
@@ -182,7 +182,7 @@ def test_the_time_of_all_queries(cluster, monkeypatch):
         return vector((NODE, 1))
 
     results, fake = ask(cluster, slow, Query("a"), Query("b"), Query("c"), limit_seconds=0.2)
-    assert [result.error for result in results[1:]] == ["not asked: the time was up"] * 2
+    assert [result.error for result in results[1:]] == ["not queried: the time was up"] * 2
     assert len(fake.asked) <= 1
 
 
@@ -219,7 +219,7 @@ def test_no_node_answers(cluster, pool):  # noqa: F811
     pool.gone = ("head1",)
     with pytest.raises(RackwrightError) as refused:
         run_queries(cluster("http://127.0.0.1:1"), [Query("up")])
-    assert refused.value.message == "Prometheus cannot be asked: Cannot connect to head1: it is off."
+    assert refused.value.message == "Cannot query Prometheus: Cannot connect to head1: it is off."
 
 
 def test_a_cluster_without_prometheus():
@@ -232,19 +232,19 @@ def test_a_cluster_without_prometheus():
 def test_no_password_file(cluster, tmp_path):
     (tmp_path / "password").unlink()
     with pytest.raises(
-        RackwrightError, match=r"head1: Prometheus cannot be asked: FileNotFoundError: .*password"
+        RackwrightError, match=r"head1: cannot query Prometheus: FileNotFoundError: .*password"
     ) as refused:
         run_queries(cluster("http://127.0.0.1:1"), [Query("up")])
-    assert refused.value.hint == "see whether it is installed and runs there: rackwright verify"
+    assert refused.value.hint == "check whether it is installed and running: rackwright verify"
 
 
 @pytest.mark.parametrize(
     ("line", "error"),
     [
-        ("sudo: nothing", "head1: the answers of Prometheus are refused: it is not JSON: .*"),
-        ('{"n": "x"}', "head1: the answers of Prometheus are refused: n: .*"),
-        ('{"n": 0, "series": [[{"a": 1}, []]]}', "head1: the answers of Prometheus are refused: series.*"),
-        ('{"n": 0, "more": 1}', "head1: the answers of Prometheus are refused: more: .*"),
+        ("sudo: nothing", "head1: the answers of Prometheus are invalid: it is not valid JSON: .*"),
+        ('{"n": "x"}', "head1: the answers of Prometheus are invalid: n: .*"),
+        ('{"n": 0, "series": [[{"a": 1}, []]]}', "head1: the answers of Prometheus are invalid: series.*"),
+        ('{"n": 0, "more": 1}', "head1: the answers of Prometheus are invalid: more: .*"),
     ],
 )
 def test_a_node_that_answers_anything(cluster, pool, line, error):  # noqa: F811

@@ -111,7 +111,7 @@ settings.setting(name='Break', target='x', read='echo a', want='b', write='echo 
     assert len(outcomes) == 3
     for outcome in outcomes.values():
         assert not outcome.ok
-        assert outcome.error == "Break: `echo boom >&2; exit 3` exited 3 saying:\n    boom"
+        assert outcome.error == "Break: `echo boom >&2; exit 3` exited 3 with the output:\n    boom"
 
 
 def test_a_deploy_that_raises_on_one_host_fails_that_host_alone(run, tmp_path):

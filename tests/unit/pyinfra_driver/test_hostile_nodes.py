@@ -176,7 +176,7 @@ def test_an_answer_that_a_fact_cannot_read_names_the_fact(tmp_path: Path) -> Non
     run = _planned_and_applied(tmp_path, _saying("file|644|root\x1b[2J"))
     error = run.reported.plans[HOSTILE].error or ""
     assert error.startswith(
-        "its answer was refused: ValueError: not enough values to unpack (expected 5, got 3)"
+        "its answer is invalid: ValueError: not enough values to unpack (expected 5, got 3)"
     )
     assert re.search(r"\(rackwright/facts/files\.py:\d+\)$", error)
 
@@ -184,7 +184,7 @@ def test_an_answer_that_a_fact_cannot_read_names_the_fact(tmp_path: Path) -> Non
 def test_more_lines_than_pyinfra_could_hold_are_refused(tmp_path: Path) -> None:
     for end in ("\n", "\r", "\u2028"):
         run = _planned_and_applied(tmp_path, _saying(end * (LINES_MAX + 1)))
-        assert run.reported.plans[HOSTILE].error == "its answer was refused: it has more than 200000 lines"
+        assert run.reported.plans[HOSTILE].error == "its answer is invalid: it has more than 200000 lines"
 
 
 def test_of_a_failed_command_pyinfra_gets_the_end(tmp_path: Path) -> None:
@@ -230,5 +230,5 @@ def test_garbage_in_the_middle_of_an_apply_is_that_node_s_own_failure(tmp_path: 
     assert (outcome.ok, outcome.unreachable) == (False, False)
     assert (
         outcome.error
-        == "Write 0: its answer was refused: it is not JSON: Expecting ',' delimiter: line 1 column 4 (char 3)"
+        == "Write 0: its answer is invalid: it is not valid JSON: Expecting ',' delimiter: line 1 column 4 (char 3)"
     )

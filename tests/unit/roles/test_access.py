@@ -80,10 +80,10 @@ def test_options_that_are_refused(given, sentence):
             "-----BEGIN OPENSSH PRIVATE KEY-----b3BlbnNzaC1rZXktdjEA",
             "This is a private key; only public keys belong here. Treat it as leaked.",
         ),
-        (f"{KEY}\n{KEY}", "The text at `0` holds a line break."),
-        (CUT, "The ssh-ed25519 key does not hold a key of that type; was it cut off while copying?"),
-        (KEY[:61], "The ssh-ed25519 key is not valid base64; was it cut off while copying?"),
-        (OTHER_KIND, "The ssh-rsa key does not hold a key of that type; was it cut off while copying?"),
+        (f"{KEY}\n{KEY}", "The text at `0` contains a line break."),
+        (CUT, "The ssh-ed25519 key data does not match its type; was it truncated when copied?"),
+        (KEY[:61], "The ssh-ed25519 key is not valid base64; was it truncated when copied?"),
+        (OTHER_KIND, "The ssh-rsa key data does not match its type; was it truncated when copied?"),
         (
             f'command="reboot" {KEY}',
             (

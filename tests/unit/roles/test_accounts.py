@@ -252,7 +252,7 @@ def test_a_ca_is_needed(tmp_path):
     ]
     (tmp_path / "ca.pem").write_text("nothing")
     assert [problem[1] for problem in given.problems(there)] == [
-        "ca.pem holds no certificates: it does not hold certificates alone."
+        "ca.pem holds no certificates: it contains something other than certificates."
     ]
 
 

@@ -97,7 +97,7 @@ def test_problems():
     assert sentences(cluster({}, ca=False), "alertmanager", "head1") == []  # plain HTTP is declared there
     bare = site({"alertmanager": AlertmanagerOptions()})
     assert [sentence for _, sentence, _ in sentences(bare, "alertmanager", "head1")] == [
-        "head1 has no certificate for alertmanager: metrics and their password would cross the network in the clear."
+        "head1 has no certificate for alertmanager: metrics and their password would cross the network unencrypted."
     ]
 
 

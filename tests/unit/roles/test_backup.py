@@ -99,7 +99,7 @@ HEAD = SITE.by_name["head1"]
         ({"place": "/b", "every": "sometimes"}, "Not a valid time of systemd's OnCalendar."),
         ({"place": "/b", "every": "02:30; reboot"}, "Not a valid time of systemd's OnCalendar."),
         ({"place": "/b", "keep": 1}, "Input should be greater than or equal to 2"),
-        ({"place": "/b", "recipients": ["AGE-SECRET-KEY-1X"]}, "Recipient 1 is not an age public key."),
+        ({"place": "/b", "recipients": ["AGE-SECRET-KEY-1X"]}, "Recipient 1 is not a valid age public key."),
         ({"place": "/b", "max_age_hours": 0}, "Input should be greater than 0"),
     ],
 )
@@ -539,4 +539,4 @@ def test_the_program_runs_as_it_is_installed(tmp_path):
     ran = subprocess.run(
         [os.sys.executable, "-IS", str(path), "--list"], capture_output=True, text=True, check=False
     )
-    assert (ran.returncode, "settings.json cannot be read" in ran.stderr) == (1, True)
+    assert (ran.returncode, "settings.json: " in ran.stderr) == (1, True)

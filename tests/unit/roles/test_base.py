@@ -44,7 +44,7 @@ OPTIONS = BaseOptions(
         ({"packages": ["jq; reboot"]}, "'jq; reboot' is not a package name."),
         (
             {"extra_hosts": [{"address": "192.0.2.7", "names": ["a_b"]}]},
-            "'a_b' is not a host name: labels of letters, digits and hyphens, joined by dots.",
+            "'a_b' is not a valid host name: use labels of letters, digits and hyphens, joined by dots.",
         ),
         ({"hostname": "x"}, "Extra inputs are not permitted"),
     ],

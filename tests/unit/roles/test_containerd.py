@@ -35,7 +35,7 @@ NVIDIA = ContainerdOptions(
         ({"release": "1.4"}, "Input should be '1.7' or '2'"),
         ({"sandbox_image": "a b"}, "String should match pattern '^[a-z0-9][A-Za-z0-9./:@_-]*$'"),
         ({"root": "/a b"}, "Not a valid absolute path: letters, digits, `.`, `_` and `-` between slashes."),
-        ({"root": "/a/../etc"}, "The path has a step `.` or `..`."),
+        ({"root": "/a/../etc"}, "The path contains `.` or `..`."),
         ({"nofile": 10}, "Input should be greater than or equal to 1024"),
     ],
 )
@@ -47,7 +47,7 @@ def test_where_it_cannot_come_from():
     assert sentences(runtimes(os=os_release("rhel-9"), containerd=OPTIONS), "containerd") == [
         (
             "source",
-            "rhel-9 has no package containerd, and gpu1 runs it.",
+            "gpu1 runs containerd, but rhel-9 has no package for it.",
             "set `source: docker` for Docker's own repository, or use podman",
         )
     ]
@@ -56,10 +56,9 @@ def test_where_it_cannot_come_from():
         (
             "source",
             (
-                "gpu1 would get containerd from docker and docker from distribution; their containerd packages "
-                "exclude each other."
+                "gpu1 would get containerd from docker and docker from distribution; their containerd packages conflict."
             ),
-            "give containerd and docker the same source",
+            "use the same source for containerd and docker",
         )
     ]
     assert sentences(SITE, "containerd") == []

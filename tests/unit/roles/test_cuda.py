@@ -86,7 +86,7 @@ def test_what_is_refused(tmp_path):
     options = CudaOptions()
     made = debian(tmp_path, {"cuda": options}, cuda="none")
     assert [message for _, message, _ in options.lock_problems(made)] == [
-        "The lock leaves cuda out for t4-4x on debian-12."
+        "The lock omits cuda for t4-4x on debian-12."
     ]
     alone = made.model_copy(update={"nodes": made.nodes[:1]})
     assert [message for _, message, _ in options.problems(alone)] == [

@@ -63,14 +63,14 @@ def test_a_lock_without_dcgm_is_refused(tmp_path):
     assert list(options.lock_problems(made)) == [
         (
             "",
-            "The lock leaves dcgm out for dgx-h100 on debian-13.",
+            "The lock omits dcgm for dgx-h100 on debian-13.",
             "remove dcgm from these nodes, or add it to gpu_stack and lock again",
         )
     ]
 
 
 GPUS = xml("dgx-h100")["timeout 30 nvidia-smi -L"]
-SAYS = discovery(worker("x", 1, "dgx-h100").sku.gpus, GPUS) + "0 NvSwitches found.\n"
+PRINTED = discovery(worker("x", 1, "dgx-h100").sku.gpus, GPUS) + "0 NvSwitches found.\n"
 COUNT = "timeout 30 dcgmi discovery -l"
 INSTALLED = "DCGM is installed as locked and held"
 FINDS = "DCGM finds the declared GPUs"
@@ -94,10 +94,10 @@ IS = "dcgmi has the locked version"
         (RUNS, unit("nvidia-dcgm.service", active="inactive"), "FAIL",
          "nvidia-dcgm.service is inactive"),
         (RUNS, {}, "UNKNOWN", None),
-        (FINDS, {COUNT: SAYS}, "PASS", "8 GPUs"),
+        (FINDS, {COUNT: PRINTED}, "PASS", "8 GPUs"),
         (FINDS, {COUNT: discovery(worker("x", 1, "dgx-h100").sku.gpus, GPUS[: GPUS.index("GPU 7")])}, "FAIL",
          "DCGM finds 7 of 8 declared GPUs"),
-        (FINDS, {COUNT: SAYS.replace("8 GPUs", "7 GPUs")}, "UNKNOWN", "dcgmi reports 7 GPUs and lists 8"),
+        (FINDS, {COUNT: PRINTED.replace("8 GPUs", "7 GPUs")}, "UNKNOWN", "dcgmi reports 7 GPUs and lists 8"),
         (FINDS, {COUNT: (255, "Error: unable to establish a connection to the specified host: localhost\n", "")},
          "UNKNOWN", None),
         (FINDS, {COUNT: "0 NvSwitches found.\n"}, "UNKNOWN", None),
@@ -111,5 +111,5 @@ def test_check(cluster, name, answers, status, evidence):
 
 def test_another_port_is_asked_where_it_is(tmp_path):
     made = site(tmp_path, {"dcgm": DcgmOptions(port=5556)}, worker("gpu1", 11, "dgx-h100"))
-    answers = {"timeout 30 dcgmi discovery --host 127.0.0.1:5556 -l": SAYS}
+    answers = {"timeout 30 dcgmi discovery --host 127.0.0.1:5556 -l": PRINTED}
     assert judged("dcgm", CHECKS, FINDS, made, made.by_name["gpu1"], FakeHost(answers)).status == "PASS"

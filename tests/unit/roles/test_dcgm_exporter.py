@@ -126,7 +126,11 @@ def test_without_a_lock_its_version_is_not_known():
     unset = DcgmExporterOptions()
     there = site({**ROLES, "dcgm_exporter": unset})
     assert list(unset.lock_problems(there)) == [
-        ("", "The role dcgm_exporter installs locked versions, but the file has no section gpu_stack.", None)
+        (
+            "",
+            "The role dcgm_exporter installs locked versions, but the cluster file has no section gpu_stack.",
+            None,
+        )
     ]
     assert list(unset.lock_problems(lab())) == []
 
@@ -208,7 +212,7 @@ def test_a_container_without_gpus_has_nothing():
         found = judged("dcgm_exporter", CHECKS, check.name, there, worker(there), FakeHost({}))
         assert (found.status, found.evidence) == (
             "OUT OF SCOPE",
-            "a container has no GPU, unless the lab simulates some",
+            "a container has no GPU unless the lab simulates one",
         )
 
 

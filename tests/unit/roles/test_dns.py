@@ -57,11 +57,11 @@ def heads(count: int, options: DnsOptions = ALONE):
         ({"options": ["timeout: 1"]}, "'timeout: 1' is not an option of resolv.conf."),
         (
             {"search": ["a_b"]},
-            "'a_b' is not a host name: labels of letters, digits and hyphens, joined by dots.",
+            "'a_b' is not a valid host name: use labels of letters, digits and hyphens, joined by dots.",
         ),
         (
             {"outside_name": "-"},
-            "'-' is not a host name: labels of letters, digits and hyphens, joined by dots.",
+            "'-' is not a valid host name: use labels of letters, digits and hyphens, joined by dots.",
         ),
         ({"cache_mib": 1}, "Input should be greater than or equal to 4"),
         ({"resolvers": []}, "Extra inputs are not permitted"),

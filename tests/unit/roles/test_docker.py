@@ -38,14 +38,14 @@ JSON = daemon_json(SITE, GPU, OPTIONS)
             {"data_root": "scratch"},
             "Not a valid absolute path: letters, digits, `.`, `_` and `-` between slashes.",
         ),
-        ({"registries": {"http://r": {}}}, "Not a valid registry: write `host` or `host:port`."),
+        ({"registries": {"http://r": {}}}, "Not a valid registry."),
         (
             {"insecure_registries": ["r"]},
-            "`insecure_registries` is gone: plain HTTP is declared for each registry.",
+            "`insecure_registries` no longer exists: declare plain HTTP for each registry.",
         ),
         (
             {"registries": {"r": {"plain_http": True, "ca": "ca.pem"}}},
-            "A registry of plain HTTP has no certificate: leave out `ca` or `plain_http`.",
+            "A registry cannot have both `ca` and `plain_http`: remove one of them.",
         ),
         ({"default_runtime": "nvidia"}, "The default runtime nvidia is not among the runtimes."),
         ({"runtimes": {"runc": "/usr/bin/runc"}}, "runc is docker's own runtime and is not declared."),
@@ -53,7 +53,7 @@ JSON = daemon_json(SITE, GPU, OPTIONS)
             {"address_pools": [{"base": "172.20.0.0/24", "size": 16}]},
             "No subnet of /16 fits into the address pool 172.20.0.0/24.",
         ),
-        ({"memlock_mib": 0}, "memlock_mib is a number of MiB from 1 on, or `unlimited`."),
+        ({"memlock_mib": 0}, "memlock_mib must be a number of MiB of at least 1, or `unlimited`."),
     ],
 )
 def test_options_that_are_refused(given, sentence):
@@ -72,7 +72,7 @@ def test_ranges_that_hide_a_network():
                 f"The range 10.8.0.0/14 overlaps the network {name}, {cidr}: nodes with containers would no longer "
                 "reach it."
             ),
-            "choose a private range that no network of the site has",
+            "choose a private range that no site network uses",
         )
         for name, cidr in (
             ("management", "10.9.0.0/24"),
@@ -86,7 +86,7 @@ def test_no_docker_in_el():
     assert sentences(runtimes(os=os_release("rocky-9"), docker=DockerOptions()), "docker") == [
         (
             "source",
-            "rocky-9 has no package docker, and gpu1 runs it.",
+            "gpu1 runs docker, but rocky-9 has no package for it.",
             "set `source: docker` for Docker's own repository, or use podman",
         )
     ]
@@ -101,10 +101,9 @@ def test_one_containerd_on_a_node():
         (
             "source",
             (
-                "gpu1 would get docker from docker and containerd from distribution; their containerd packages "
-                "exclude each other."
+                "gpu1 would get docker from docker and containerd from distribution; their containerd packages conflict."
             ),
-            "give docker and containerd the same source",
+            "use the same source for docker and containerd",
         )
     ]
     apart = runtimes(
@@ -117,7 +116,7 @@ def test_members_are_users_of_the_site():
     assert sentences(runtimes(docker=DockerOptions(users=("ada", "eve"))), "docker") == [
         (
             "users[1]",
-            "gpu1 has no user eve that the access role declares.",
+            "gpu1 has no user eve in the access role.",
             "declare the user under `roles.access.users`",
         )
     ]

@@ -51,8 +51,8 @@ def test_refused():
     assert len(errors_in(EfaOptions, {})) == 2  # version and digest
     given = PLAIN.model_copy(update={"networks": ("fabric", "nowhere")})
     assert [problem[:2] for problem in given.problems(efa_site(given, kind=LinkKind.ROCE))] == [
-        ("networks[0]", "fabric is of the kind roce."),
-        ("networks[1]", "There is no network nowhere."),
+        ("networks[0]", "fabric has `kind: roce`, which is not supported here."),
+        ("networks[1]", "Network nowhere does not exist."),
     ]
     uncounted = efa_site(PLAIN, sku=make_gpu_sku())
     assert list(PLAIN.problems(uncounted)) == [

@@ -126,14 +126,14 @@ def test_a_lock_is_needed(tmp_path):
     made = site(tmp_path, {"fabricmanager": options}, worker("gpu1", 11, "dgx-h100"), locked=False)
     ((path, message, hint),) = options.lock_problems(made)
     assert (path, hint) == ("", "run: rackwright lock demo.yaml")
-    assert message.startswith("There is no lock file")
+    assert message.startswith("The lock file")
 
 
 INSTALLED = "Fabric Manager is installed as locked and held"
 VERSION = "Fabric Manager and the loaded driver have the same version"
 RUNS = "Fabric Manager is running"
 JOINED = "every GPU has joined the NVLink fabric"
-SAYS = f"Fabric Manager version is : {DRIVER}\nBuild Info - Branch: rel/gpu_drv/r580\n"
+PRINTED = f"Fabric Manager version is : {DRIVER}\nBuild Info - Branch: rel/gpu_drv/r580\n"
 
 
 @pytest.mark.parametrize(
@@ -148,10 +148,10 @@ SAYS = f"Fabric Manager version is : {DRIVER}\nBuild Info - Branch: rel/gpu_drv/
         (INSTALLED, installed({"libnvidia-nscq": REVISION}, asked=("nvidia-fabricmanager", "libnvidia-nscq")), "FAIL",
          "nvidia-fabricmanager is not installed"),
         (INSTALLED, {}, "UNKNOWN", None),
-        (VERSION, {"nv-fabricmanager --version": SAYS, **xml("dgx-h100")}, "PASS", f"both are {DRIVER}"),
-        (VERSION, {"nv-fabricmanager --version": SAYS.replace(DRIVER, "580.95.05"), **xml("dgx-h100")}, "FAIL",
+        (VERSION, {"nv-fabricmanager --version": PRINTED, **xml("dgx-h100")}, "PASS", f"both are {DRIVER}"),
+        (VERSION, {"nv-fabricmanager --version": PRINTED.replace(DRIVER, "580.95.05"), **xml("dgx-h100")}, "FAIL",
          f"Fabric Manager is 580.95.05 but the loaded driver is {DRIVER}: CUDA fails with error 802"),
-        (VERSION, {"nv-fabricmanager --version": SAYS}, "UNKNOWN", None),
+        (VERSION, {"nv-fabricmanager --version": PRINTED}, "UNKNOWN", None),
         (VERSION, {"nv-fabricmanager --version": "?", **xml("dgx-h100")}, "UNKNOWN",
          "nv-fabricmanager reports no version: '?'"),
         (RUNS, unit("nvidia-fabricmanager.service"), "PASS",
@@ -191,7 +191,7 @@ def test_one_gpu_that_has_not_joined_decides_over_one_that_is_silent():
 
 def test_versions_are_read_from_old_and_new_output():
     assert parse_version("Fabric Manager version is : 535.161.08") == "535.161.08"
-    assert parse_version(SAYS) == DRIVER
+    assert parse_version(PRINTED) == DRIVER
 
 
 def test_boards_before_hopper_do_not_register(tmp_path):

@@ -125,7 +125,7 @@ def test_the_old_key_says_where_it_is_now(tmp_path):
     path.write_text(text.replace("  base: {}", "  base: {firewall: leave}"))
     with pytest.raises(ClusterFileError) as raised:
         load_cluster(path)
-    assert "`firewall` has moved: it is `roles.firewall` now." in str(raised.value)
+    assert "`firewall` has moved to `roles.firewall`." in str(raised.value)
 
 
 @pytest.mark.parametrize(

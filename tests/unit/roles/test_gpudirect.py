@@ -105,5 +105,5 @@ def test_dma_buf_is_not_asked_of_a_node_with_peermem(tmp_path):
 def test_keys_that_moved_say_where(tmp_path, role, key):
     (problem,) = problems_of(tmp_path, change(("munge: {}", f"munge: {{}}\n  {role}: {{{key}: leave}}")))
     assert problem.path == f"roles.{role}.{key}"
-    assert problem.message == f"`{key}` has moved: it is `roles.kernel.{key}` now."
+    assert problem.message == f"`{key}` has moved to `roles.kernel.{key}`."
     assert problem.hint == f"declare it under `roles.kernel.{key}` and remove it here"

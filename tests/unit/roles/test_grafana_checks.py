@@ -178,7 +178,7 @@ def api(path, printed):
         (
             "<html>",
             "UNKNOWN",
-            "the answer of Grafana cannot be read: it is not JSON: Expecting value: line 1 column 1 (char 0)",
+            "the answer of Grafana cannot be read: it is not valid JSON: Expecting value: line 1 column 1 (char 0)",
         ),
     ],
 )

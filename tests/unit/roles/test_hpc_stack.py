@@ -108,11 +108,11 @@ def test_lock_problems(tmp_path):
     ]
     bare.lock_path.unlink()
     assert [message for _, message, _ in WHOLE.lock_problems(bare)] == [
-        f"There is no lock file {bare.lock_path}."
+        f"The lock file {bare.lock_path} does not exist."
     ]
     unlocked = cpu_site(HpcStackOptions(nccl=True))
     assert [message for _, message, _ in HpcStackOptions(nccl=True).lock_problems(unlocked)] == [
-        "The role hpc_stack installs locked versions, but the file has no section gpu_stack."
+        "The role hpc_stack installs locked versions, but the cluster file has no section gpu_stack."
     ]
     assert list(HpcStackOptions().lock_problems(cpu_site(HpcStackOptions()))) == []
 

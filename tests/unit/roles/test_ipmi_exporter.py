@@ -50,7 +50,7 @@ def _store(monkeypatch):
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"bmcs": {"gpu[1-": "10.0.0.1"}}, "gpu[1-: The brackets of this range do not match."),
+        ({"bmcs": {"gpu[1-": "10.0.0.1"}}, "gpu[1-: Unbalanced brackets in the range."),
         (
             {"bmcs": {"gpu[1-2]": "10.0.0.1", "gpu2": "10.0.0.9"}},
             "gpu2 is in `gpu[1-2]` and in `gpu2`.",
@@ -145,7 +145,7 @@ def test_a_container_has_no_bmc_of_its_own():
     found = judged("ipmi_exporter", CHECKS, OWN, there, worker(there), FakeHost({}))
     assert (found.status, found.evidence) == (
         "OUT OF SCOPE",
-        "a container's slots, sensors and links are its host's",
+        "a container's slots, sensors and links belong to its host",
     )
     reads_others = cluster(REMOTE, platform=Platform.CONTAINER)
     assert "ipmi_exporter runs" in claimed("ipmi_exporter", CHECKS, head(reads_others))

@@ -57,8 +57,8 @@ def test_refused():
     given = IrdmaOptions(networks=("fabric", "nowhere"))
     infiniband = intel_site(LinkKind.INFINIBAND, given)
     assert [problem[:2] for problem in given.problems(infiniband)] == [
-        ("networks[0]", "fabric is of the kind infiniband."),
-        ("networks[1]", "There is no network nowhere."),
+        ("networks[0]", "fabric has `kind: infiniband`, which is not supported here."),
+        ("networks[1]", "Network nowhere does not exist."),
     ]
     without = fabric_site({"irdma": IrdmaOptions(), "devices": Intel(prefix="mlx5_")}, kind=LinkKind.IWARP)
     assert [problem[:2] for problem in IrdmaOptions().problems(without)] == [

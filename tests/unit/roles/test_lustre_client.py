@@ -133,7 +133,7 @@ def test_refused():
         (
             "",
             "gpu1 cannot mount scratch: a container neither mounts nor serves network filesystems.",
-            "leave it out of `storage.scratch.nodes`",
+            "remove it from `storage.scratch.nodes`",
         )
     ]
     nowhere = PLAIN.model_copy(
@@ -145,7 +145,7 @@ def test_refused():
     )
     assert [one[1] for one in problems(nowhere)] == ["There is no network nowhere."]
     unused = mounting_site({"lustre_client": PLAIN})
-    assert [one[1] for one in PLAIN.warnings(unused)] == ["No node mounts a filesystem of the kind lustre."]
+    assert [one[1] for one in PLAIN.warnings(unused)] == ["No node mounts a lustre filesystem."]
 
 
 def test_one_lnet_network_is_on_one_network():
@@ -172,7 +172,7 @@ def test_what_is_planned():
     (build,) = commands(plan, "Build the Lustre modules")
     assert "for conf in /usr/src/lustre-client-modules-2.15.8*; do" in build
     assert f"for kernel in {KERNEL}; do" in build
-    (there,) = commands(plan, "See that the module lustre is there")
+    (there,) = commands(plan, "Check that the module lustre exists")
     assert f"depmod {KERNEL}; " in there
     assert "Signed-By: /etc/apt/keyrings/rackwright-lustre.asc" in (
         content(plan, "/etc/apt/sources.list.d/rackwright-lustre.sources") or ""

@@ -86,10 +86,13 @@ def test_the_key_stands_in_no_command():
     ("secret", "sentence"),
     [
         ("not base64!", "the secret munge_key is not base64"),
-        (base64.b64encode(b"x" * 31).decode(), "the secret munge_key has 31 bytes; munged takes 32 to 1024"),
+        (
+            base64.b64encode(b"x" * 31).decode(),
+            "the secret munge_key has 31 bytes; munged accepts 32 to 1024",
+        ),
         (
             base64.b64encode(b"x" * 1025).decode(),
-            "the secret munge_key has 1025 bytes; munged takes 32 to 1024",
+            "the secret munge_key has 1025 bytes; munged accepts 32 to 1024",
         ),
     ],
 )

@@ -158,7 +158,7 @@ def test_a_container_mounts_nothing():
         (
             "",
             "gpu1 cannot mount home: a container neither mounts nor serves network filesystems.",
-            "leave it out of `storage.home.nodes`",
+            "remove it from `storage.home.nodes`",
         )
     ]
 

@@ -25,7 +25,7 @@ DATA = nfs(name="data", path="/data", export="/data", purpose="data")
     [
         ({"threads": 0}, "Input should be greater than or equal to 1"),
         ({"modes": {"home": "rwx"}}, "String should match pattern '^[0-7]{3,4}$'"),
-        ({"root_access": {"home": "gpu[1-"}}, "home: The brackets of this range do not match."),
+        ({"root_access": {"home": "gpu[1-"}}, "home: Unbalanced brackets in the range."),
         (
             {"grace_seconds": 30},
             (

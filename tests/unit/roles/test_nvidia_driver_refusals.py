@@ -51,7 +51,7 @@ def test_a_locked_kernel_needs_the_role_that_installs_it(tmp_path):
 def test_without_a_lock(tmp_path):
     cluster = debian(tmp_path, _options())
     cluster.lock_path.unlink()
-    assert _refusals(cluster) == [("", f"There is no lock file {cluster.lock_path}.", AGAIN)]
+    assert _refusals(cluster) == [("", f"The lock file {cluster.lock_path} does not exist.", AGAIN)]
     cluster.lock_path.write_text("version: 7\n")
     assert _refusals(cluster) == [("", f"The lock file {cluster.lock_path} is damaged.", AGAIN)]
 
@@ -66,12 +66,12 @@ def test_without_a_lock(tmp_path):
         ),
         (
             ("  source: distribution\n", "  source: distribution\n  cuda: none\n"),
-            "The lock demo.lock.yaml was solved for a different gpu_stack than the file has now.",
+            "The lock demo.lock.yaml was solved for a different gpu_stack section.",
             AGAIN,
         ),
         (
             (f"- sku: {SKU}", "- sku: l40s-8x"),
-            f"The lock demo.lock.yaml has nothing for {SKU} on debian-12, e.g. gpu1.",
+            f"The lock demo.lock.yaml has no entry for {SKU} on debian-12, e.g. gpu1.",
             AGAIN,
         ),
     ],
@@ -88,8 +88,8 @@ def test_a_lock_without_revisions_is_a_warning_that_names_the_index(tmp_path):
     assert list(options.warnings(cluster)) == [
         (
             "",
-            f"The lock has no revision of nvidia-smi {VERSION}-* for {SKU} on debian-12: two nodes may get different ones.",
-            f"name the source's indexes in `gpu_stack.package_index`, then {AGAIN}",
+            f"The lock has no revision of nvidia-smi {VERSION}-* for {SKU} on debian-12: two nodes could get different ones.",
+            f"add the source's indexes to `gpu_stack.package_index`, then {AGAIN}",
         )
     ]
     assert list(options.warnings(debian(tmp_path, _options()))) == []
@@ -100,7 +100,11 @@ def test_a_lock_without_revisions_is_a_warning_that_names_the_index(tmp_path):
 def test_no_gpu_stack_and_no_gpus(tmp_path):
     cluster = debian(tmp_path, _options())
     assert _refusals(cluster.model_copy(update={"gpu_stack": None})) == [
-        ("", "The role nvidia_driver installs locked versions, but the file has no section gpu_stack.", None)
+        (
+            "",
+            "The role nvidia_driver installs locked versions, but the cluster file has no section gpu_stack.",
+            None,
+        )
     ]
     alone = cluster.model_copy(update={"nodes": tuple(node for node in cluster.nodes if node.name != "gpu1")})
     assert _refusals(alone) == [

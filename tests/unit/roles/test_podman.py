@@ -63,7 +63,7 @@ def test_problems():
                 "The range 10.9.0.0/16 overlaps the network management, 10.9.0.0/24: nodes with containers would no "
                 "longer reach it."
             ),
-            "choose a private range that no network of the site has",
+            "choose a private range that no site network uses",
         )
     ]
     access = AccessOptions(users=(ADA, AdminUser(name="big", uid=HIGHEST_UID + 1)))

@@ -90,7 +90,7 @@ def test_without_a_ca_the_clear_has_to_be_declared():
     assert sentences(cluster(ca=False), "node_exporter", "gpu1") == [
         (
             "",
-            "head1 has no certificate for node_exporter: metrics and their password would cross the network in the clear.",
+            "head1 has no certificate for node_exporter: metrics and their password would cross the network unencrypted.",
             "add the role `site_ca: {}`, or declare it: `roles.prometheus.plain_http: true`",
         )
     ]

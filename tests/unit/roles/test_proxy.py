@@ -64,7 +64,7 @@ VARIABLES = {
         ),
         (
             {"http": "http://p:1", "probe": "a b"},
-            "'a b' is not a host name: labels of letters, digits and hyphens, joined by dots.",
+            "'a b' is not a valid host name: use labels of letters, digits and hyphens, joined by dots.",
         ),
         ({"http": "http://p:1", "user": "x"}, "Extra inputs are not permitted"),
     ],

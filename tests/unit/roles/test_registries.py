@@ -196,10 +196,10 @@ def test_containerds_check(there):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (None, "The certificate ca.pem cannot be read: no such file or directory."),
-        ("hello", "ca.pem is not a file of certificates alone."),
-        (PEM + "-----BEGIN PRIVATE KEY-----\n", "ca.pem is not a file of certificates alone."),
-        ("\xff", "The certificate ca.pem cannot be read: it is not text."),
+        (None, "Cannot read ca.pem: no such file or directory."),
+        ("hello", "ca.pem must contain only certificates."),
+        (PEM + "-----BEGIN PRIVATE KEY-----\n", "ca.pem must contain only certificates."),
+        ("\xff", "Cannot read ca.pem: it is not text."),
         (PEM, None),
     ],
 )
@@ -218,7 +218,7 @@ def test_a_password_in_the_clear_is_a_warning():
         registries={"r": RegistryAccess(plain_http=True, auth=AUTH), NAME: REGISTRIES[NAME]}
     )
     assert [(path, message) for path, message, _ in options.warnings(None)] == [
-        ('registries["r"].auth', "The password of ci crosses the network in the clear.")
+        ('registries["r"].auth', "The password of ci crosses the network unencrypted.")
     ]
 
 

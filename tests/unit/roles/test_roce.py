@@ -79,10 +79,10 @@ def test_refused():
     assert list(worker(cluster).options["roce"].problems(cluster)) == [
         (
             "networks[1]",
-            "management is of the kind ethernet.",
-            "write `kind: roce` or `kind: spectrum-x` for the network, or leave it out here",
+            "management has `kind: ethernet`, which is not supported here.",
+            "set `kind: roce` or `kind: spectrum-x` for the network, or remove it here",
         ),
-        ("networks[2]", "There is no network nowhere.", "networks: management, storage, fabric"),
+        ("networks[2]", "Network nowhere does not exist.", "networks: management, storage, fabric"),
         (
             "networks",
             "head1 has no RDMA device for management rail 0.",

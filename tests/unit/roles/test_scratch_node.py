@@ -119,7 +119,7 @@ def test_a_folder_that_others_can_write_is_refused(jobs, tmp_path, place):
     (tmp_path / "root" / place).chmod(0o777)
     change = jobs.take_away if place != "jobs" else lambda job: jobs.make(JOB)
     (tmp_path / "root/jobs/12").mkdir()
-    with pytest.raises(Unsafe, match="other users can write it"):
+    with pytest.raises(Unsafe, match="other users can write to it"):
         change("12")
 
 

@@ -105,13 +105,13 @@ def beside(tmp_path, text, options=GIVEN):
     [
         (pem(self_signed(KEY)), None),
         (None, "The certificate ca.pem cannot be read: no such file or directory."),
-        ("hello", "ca.pem is not the certificate of one CA: it does not hold certificates alone."),
+        ("hello", "ca.pem is not the certificate of one CA: it contains something other than certificates."),
         (pem(self_signed(KEY)) * 2, "ca.pem is not the certificate of one CA: it holds 2 certificates."),
         (
             pem(self_signed(KEY)) + key_pem(KEY),
-            "ca.pem is not the certificate of one CA: it does not hold certificates alone.",
+            "ca.pem is not the certificate of one CA: it contains something other than certificates.",
         ),
-        (pem(self_signed(KEY, ca=False)), "The certificate ca.pem is not the certificate of a CA."),
+        (pem(self_signed(KEY, ca=False)), "The certificate ca.pem is not a CA certificate."),
         (
             pem(self_signed(KEY, NOW - DAY)),
             f"The certificate ca.pem expired on {NOW - DAY:%Y-%m-%d}.",
@@ -139,7 +139,7 @@ def test_a_given_ca_has_a_supplied_key(tmp_path):
     site = beside(tmp_path, pem(self_signed(KEY)))
     assert (GIVEN.supplied_secrets, OPTIONS.supplied_secrets) == (("site_ca_key",), ())
     assert GIVEN.issuer(site, key_pem(KEY)).certificate.subject.rfc4514_string() == "CN=Site Root"
-    with pytest.raises(SecretsError, match="is not the key of its certificate"):
+    with pytest.raises(SecretsError, match="does not match its certificate"):
         GIVEN.issuer(site, key_pem(new_key()))
 
 
@@ -229,7 +229,7 @@ def test_plain_http_beside_a_ca_is_a_warning_and_at_a_tls_registry_a_mistake():
     assert [(path, message) for path, message, _ in found] == [
         (
             'registries["head1:5001"].plain_http',
-            "The registry head1:5001 has a certificate of the site's CA and does not answer plain HTTP.",
+            "The registry head1:5001 has a certificate of the site's CA and does not accept plain HTTP.",
         )
     ]
 
@@ -355,7 +355,7 @@ def _until(days: float) -> str:
             VALID,
             replace(GOOD, pem="rubbish"),
             "UNKNOWN",
-            f"{DECLARED.chain} cannot be read: it does not hold certificates alone",
+            f"{DECLARED.chain} cannot be read: it contains something other than certificates",
         ),
         (NAMED, GOOD, "PASS", "registry: 10.9.0.10, head1, head1.test.example"),
         (

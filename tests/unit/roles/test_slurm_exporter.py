@@ -83,7 +83,7 @@ def test_problems():
         elsewhere = SlurmExporterOptions(node=name)
         assert problems(site(elsewhere), elsewhere) == [("node", f"{name} is not a head of this cluster.")]
     assert [what for _, what in problems(site(ca=False))] == [
-        "head1 has no certificate for slurm_exporter: metrics and their password would cross the network in the clear."
+        "head1 has no certificate for slurm_exporter: metrics and their password would cross the network unencrypted."
     ]
 
 
@@ -248,7 +248,7 @@ ASK = f"sh -c 'cat /proc/uptime && head -c 4096 {texts.SNAPSHOT} 2>/dev/null | h
         (
             "# rackwright-slurm-metrics x\n",
             "UNKNOWN",
-            f"{texts.SNAPSHOT} cannot be read: it is not JSON: Expecting value: line 1 column 1 (char 0)",
+            f"{texts.SNAPSHOT} cannot be read: it is not valid JSON: Expecting value: line 1 column 1 (char 0)",
         ),
     ],
 )

@@ -86,7 +86,7 @@ def test_no_cores_where_they_are_not_known_or_found_by_slurm(made):
     ("sockets", "sentence"),
     [
         ((0, 1), "`gpu_sockets` has 2 entries, but the node has 8 GPUs."),
-        ((0, 0, 0, 0, 2, 2, 2, 2), "`gpu_sockets` names socket 2; the node has 2, counted from 0."),
+        ((0, 0, 0, 0, 2, 2, 2, 2), "`gpu_sockets` names socket 2, but the node has 2, counted from 0."),
     ],
 )
 def test_sockets_that_cannot_be(sockets, sentence):

@@ -68,8 +68,8 @@ def test_refused():
     ]
     wrong = SpectrumXOptions(networks=("fabric", "nowhere"))
     assert [problem[:2] for problem in wrong.problems(spectrum(wrong, kind=LinkKind.ROCE))] == [
-        ("networks[0]", "fabric is of the kind roce."),
-        ("networks[1]", "There is no network nowhere."),
+        ("networks[0]", "fabric has `kind: roce`, which is not supported here."),
+        ("networks[1]", "Network nowhere does not exist."),
     ]
     soft = fabric_site({"spectrum_x": FULL, "devices": Devices(soft=True)}, kind=LinkKind.SPECTRUM_X)
     assert [problem[1] for problem in FULL.problems(soft)] == [

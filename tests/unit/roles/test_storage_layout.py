@@ -153,7 +153,7 @@ def test_a_container_is_refused_before_anything_is_reached():
     options = made()
     there = site({"storage_layout": options}, platform=Platform.CONTAINER)
     messages = [message for _, message, _ in options.problems(there)]
-    assert messages[0] == "storage_layout cannot run on head1: a container's disks are its host's."
+    assert messages[0] == "storage_layout cannot run on head1: a container's disks belong to its host."
     assert len(messages) == 3
 
 
@@ -277,7 +277,7 @@ ONE = {"filesystems": {"/scratch": {"on": "mirror"}}}
     ("name", "host", "status", "evidence"),
     [
         (DISKS, answered(without="@"), "PASS", None),
-        (DISKS, answered(without="serial store1-data0"), "FAIL", "No disk a (serial store1-data0) is there."),
+        (DISKS, answered(without="serial store1-data0"), "FAIL", "No disk matches a (serial store1-data0)."),
         (DISKS, FakeHost({}), "UNKNOWN", None),
         (WHOLE, answered(*ARRAY, without="@"), "PASS", "mirror is clean, 2 members"),
         (WHOLE, answered(*REBUILDING, without="@"), "WARN", "mirror is rebuilding, 25 % done"),

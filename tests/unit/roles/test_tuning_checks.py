@@ -266,7 +266,7 @@ def test_a_container_is_out_of_scope_by_name_and_nothing_else_is(name):
 
 def test_the_sites_own_machine_values_are_named_when_out_of_scope():
     assert _judged(MACHINE, FakeHost({}), CONTAINER).evidence == (
-        "kernel.panic: a container shares its host's kernel and cannot set what is not namespaced"
+        "kernel.panic: a container shares its host's kernel and can set only namespaced settings"
     )
 
 

@@ -145,7 +145,7 @@ def test_the_steps_say_that_all_nodes_change_at_once(rack: Rack):
     assert planned.shared
     assert planned.plan is not None
     assert planned.plan.changes == len(rack.cluster.nodes)
-    assert "canary and waves do not apply" in planned.steps()[2]
+    assert "canaries and waves do not apply" in planned.steps()[2]
     assert planned.limit in planned.steps()[0]
 
 
@@ -204,7 +204,7 @@ def test_a_node_that_fails_before_the_switch_ends_it(rack: Rack, monkeypatch: py
     monkeypatch.setattr(rotation, "_refuse_changes", lambda *_: None)  # it failed after the plan
     rack.silent = {"worker1"}
     with pytest.raises(
-        RunFailed, match=r"munge_key could not be written on worker1: .*No node uses it"
+        RunFailed, match=r"Cannot write the new munge_key on worker1: .*No node uses it"
     ) as caught:
         rotate(rack.cluster, SECRET, agree=agreed)
     assert "--without worker1" in (caught.value.hint or "")
@@ -316,7 +316,7 @@ def test_the_key_of_the_site_s_ca_is_kept(rack: Rack):
     rack.store().ensure(["site_ca_key"])
     before = rack.store().content()
     with pytest.raises(
-        SecretsError, match="site_ca_key cannot be rotated: nodes refuse certificates"
+        SecretsError, match="site_ca_key cannot be rotated: nodes reject certificates"
     ) as caught:
         rotate(cluster, "site_ca_key", agree=lambda _: pytest.fail("it was offered"))
     assert "docs/site-ca.md" in (caught.value.hint or "")

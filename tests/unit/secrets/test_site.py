@@ -32,7 +32,7 @@ def variant(site: Site, **changes: object) -> Site:
 
 
 def test_a_run_that_may_change_something_makes_nothing_up(site: Site):
-    with pytest.raises(SecretsError, match="There are no secrets of cluster test yet"):
+    with pytest.raises(SecretsError, match="Cluster test has no secrets yet"):
         site.secret("x_password")
 
 

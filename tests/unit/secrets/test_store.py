@@ -142,13 +142,13 @@ class TestStore:
 
     @pytest.mark.parametrize("name", ["", "Munge", "../x", "a b", "1x"])
     def test_bad_names(self, file, name):
-        with pytest.raises(SecretsError, match="is not a secret's name"):
+        with pytest.raises(SecretsError, match="is not a valid secret name"):
             made(file, name)
 
     def test_another_identity_cannot_read(self, file, config):
         made(file, "munge_key")
         identity_path().unlink()
-        with pytest.raises(SecretsError, match="is not encrypted to the identity in") as caught:
+        with pytest.raises(SecretsError, match="is not encrypted to your identity in") as caught:
             made(file, "munge_key")
         assert "rackwright secrets add-recipient age1... FILE" in caught.value.hint
 
@@ -158,7 +158,7 @@ class TestStore:
         content = bytearray(store_file(file).read_bytes())
         content[at] ^= 1
         store_file(file).write_bytes(content)
-        with pytest.raises(SecretsError, match="damaged and cannot be decrypted"):
+        with pytest.raises(SecretsError, match="Cannot decrypt"):
             made(file, "munge_key")
         assert store_file(file).read_bytes() == content, "a damaged store is never overwritten"
 
@@ -176,7 +176,7 @@ class TestStore:
             raise OSError(28, "No space left on device")
 
         monkeypatch.setattr("os.replace", refuse)
-        with pytest.raises(SecretsError, match="cannot be written: no space left on device"):
+        with pytest.raises(SecretsError, match="Cannot write .*: no space left on device"):
             made(file, "two")
         assert store_file(file).read_bytes() == before
         assert [entry.name for entry in file.parent.iterdir()] == ["lab.secrets.age"]
@@ -212,7 +212,7 @@ class TestIdentity:
     def test_readable_by_others_is_refused(self, file, mode):
         made(file, "one")
         identity_path().chmod(mode)
-        with pytest.raises(SecretsError, match="can be read by other users") as caught:
+        with pytest.raises(SecretsError, match="Other users can read") as caught:
             made(file, "one")
         assert caught.value.hint == f"chmod 600 {identity_path()}"
 
@@ -220,14 +220,14 @@ class TestIdentity:
     def test_without_an_identity(self, file, content):
         made(file, "one")
         identity_path().write_text(content)
-        with pytest.raises(SecretsError, match="holds no age identity") as caught:
+        with pytest.raises(SecretsError, match="contains no age identity") as caught:
             made(file, "one")
         assert "WRONG" not in str(caught.value)
 
     def test_that_cannot_be_read_as_text(self, file):
         made(file, "one")
         identity_path().write_bytes(b"\xff\xfe")
-        with pytest.raises(SecretsError, match="cannot be used: it is not text"):
+        with pytest.raises(SecretsError, match="is not usable: it is not text"):
             made(file, "one")
 
     def test_a_relative_configuration_folder_is_ignored(self, monkeypatch, tmp_path):
@@ -268,5 +268,5 @@ class TestTeam:
 
     def test_a_bad_key_is_named_by_its_line(self, file):
         file.with_name("lab.secrets.recipients").write_text("# team\nage1nonsense\n")
-        with pytest.raises(SecretsError, match=r"lab\.secrets\.recipients:2 is not an age public key"):
+        with pytest.raises(SecretsError, match=r"lab\.secrets\.recipients:2 is not a valid age public key"):
             made(file, "one")

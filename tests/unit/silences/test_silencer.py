@@ -182,9 +182,7 @@ def test_what_cannot_be_ended_is_reported(monkeypatch):
     with one.around(NODES):
         shell.refusals = 10_000
     assert len(shell.active) == 1
-    assert notices == [
-        "Silences of this run on head1 could not be ended: they end by themselves within 15 minutes."
-    ]
+    assert notices == ["Cannot end this run's silences on head1: they expire within 15 minutes."]
 
 
 def test_many_nodes_are_several_silences(monkeypatch):

@@ -90,8 +90,7 @@ def test_one_that_is_always_dropped_is_reported_with_what_sshd_wrote(sshd, clust
         connect(cluster, cluster.primary)
     assert busy.came == 4
     assert caught.value.message == (
-        f"The ssh session with n1 (127.0.0.1, port {busy.at}) could not be opened: it closes every connection "
-        "before login, and wrote 'Exceeded MaxStartups'."
+        f"The SSH session with n1 (127.0.0.1, port {busy.at}) could not be opened: the server closes every connection before login, and wrote 'Exceeded MaxStartups'."
     )
     assert "MaxStartups" in caught.value.hint
 
@@ -150,4 +149,4 @@ def test_a_jump_host_that_is_out_is_asked_once_for_all_nodes(sshd, cluster_at, d
     assert out.came == 4, "each node has tried the jump host again"
     (message,) = messages
     assert f"jump host 127.0.0.1 (port {out.at})" in message
-    assert message.endswith("it closes every connection before login.")
+    assert message.endswith("the server closes every connection before login.")

@@ -102,5 +102,5 @@ def test_junit_maps_every_status(report, tmp_path):
 
 def test_junit_that_cannot_be_written(report, tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(RackwrightError, match="cannot be written"):
+    with pytest.raises(RackwrightError, match="Cannot write the JUnit file"):
         write_junit(report, tmp_path / "file" / "out.xml")

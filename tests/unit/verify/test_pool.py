@@ -124,5 +124,5 @@ def test_threads_share_one_connection_and_six_channels(world):
 
 def test_closing_refuses_new_connections(world):
     world.pool.close()
-    with pytest.raises(ConnectionFailed, match="the run ended"):
+    with pytest.raises(ConnectionFailed, match="the run has ended"):
         world.pool.run("w1", "id", timeout=240)

@@ -168,7 +168,7 @@ def test_what_the_platform_cannot_have_is_out_of_scope_and_not_run(ask, make_clu
     )
     report = ask({"alpha": (check,)}, cluster=cluster)
     assert only(report, "head").status is Status.OUT_OF_SCOPE
-    assert "may not set it" in only(report, "head").evidence
+    assert "cannot set it" in only(report, "head").evidence
     assert only(report, "metal").status is Status.PASS
     assert ran == ["metal"]
 
@@ -274,8 +274,8 @@ def test_limit_and_role(ask):
     ("selection", "message"),
     [
         ({"limit": "w[1-3]"}, "w3 is not in cluster t"),
-        ({"limit": "w[1-"}, "is not a NodeSet"),
-        ({"limit": ""}, "selects no node."),
+        ({"limit": "w[1-"}, "is not a valid NodeSet"),
+        ({"limit": ""}, "selects no nodes."),
         ({"roles": frozenset({"gamma"})}, "No node of cluster t has the role gamma."),
     ],
 )

@@ -77,7 +77,7 @@ def test_a_connection_that_breaks_is_resumed_at_the_byte_that_is_missing(head, a
 
 def test_an_image_of_another_size_is_refused(head, agent):
     agent.hello({})
-    with pytest.raises(client.Refused, match="image has 2097152 bytes, and 5 were announced"):
+    with pytest.raises(client.Refused, match="image has 2097152 bytes, but 5 were announced"):
         list(agent.image(5))
 
 

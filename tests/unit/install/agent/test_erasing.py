@@ -87,7 +87,7 @@ def test_namespaces_that_are_no_disks_are_no_silent_pass(drives):
     drives.oacs, drives.allocated = FORMATS | MANAGES, [1, 3]
     found = erase(drives.make("nvme0n1"))
     assert (found.erased, found.verified) == (True, True)
-    assert found.error == "its controller has namespaces that are not attached and keep what they hold: 3"
+    assert found.error == "its controller has unattached namespaces that keep their data: 3"
 
 
 def test_a_disk_that_lies_about_zeroing(drives):
@@ -99,12 +99,12 @@ def test_a_disk_that_lies_about_zeroing(drives):
         (target.disk.path, True, False),
         (other.disk.path, True, True),
     ]
-    assert "was erased by secure-discard, and still holds something at byte 0" in found[0]["error"]
+    assert "was erased by secure-discard, but still has data at byte 0" in found[0]["error"]
 
 
 def test_an_nvme_disk_that_lies_about_a_format(drives):
     drives.liar = "nvme0n1"
-    assert "still holds something at byte 0" in erase(drives.make("nvme0n1")).error
+    assert "still has data at byte 0" in erase(drives.make("nvme0n1")).error
 
 
 def test_a_disk_that_cannot_be_erased_does_not_keep_the_others(drives, monkeypatch):
@@ -112,14 +112,12 @@ def test_a_disk_that_cannot_be_erased_does_not_keep_the_others(drives, monkeypat
     monkeypatch.setattr(
         erase_methods,
         "overwrite",
-        lambda path, *_: (_ for _ in ()).throw(
-            AgentError(f"{path} cannot be overwritten: Input/output error")
-        ),
+        lambda path, *_: (_ for _ in ()).throw(AgentError(f"cannot overwrite {path}: Input/output error")),
     )
     bad, good = drives.make("sda"), drives.make("sdb")
     first, second = erasing.carry_out(drives.order(), lambda phase, percent: None)
     assert (first["method"], first["erased"], first["verified"]) == (None, False, False)
-    assert first["error"].startswith(f"{bad.disk.path} could not be erased: overwrite: ")
+    assert first["error"].startswith(f"cannot erase {bad.disk.path}: overwrite: ")
     assert len(first["tried"]) == 3
     assert (second["verified"], second["error"]) == (True, None)
     assert drives.content(good) == bytes(good.size)
@@ -150,10 +148,10 @@ def test_progress_comes_while_it_lasts(drives, monkeypatch):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"size_bytes": 5}, "is another disk than was agreed to"),
-        ({"wwn": "other"}, "is another disk than was agreed to"),
-        ({"model": None}, "is another disk than was agreed to"),
-        ({"serial": "S-x"}, "has the serial number S-x, and S-sda was approved"),
+        ({"size_bytes": 5}, "is not the approved disk"),
+        ({"wwn": "other"}, "is not the approved disk"),
+        ({"model": None}, "is not the approved disk"),
+        ({"serial": "S-x"}, "has the serial number S-x, but S-sda was approved"),
         (
             {"signatures": ["/dev/sda:ext4:new"]},
             "changed since it was approved: it now has /dev/sda:ext4:new",
@@ -178,7 +176,7 @@ def test_nothing_is_written_when_a_disk_appeared_is_gone_or_is_in_use(drives):
     target = drives.make("sda")
     ordered = drives.order()
     drives.make("sdb")
-    with pytest.raises(AgentError, match="sdb appeared since the disks were agreed to; nothing was written"):
+    with pytest.raises(AgentError, match="sdb appeared after the disks were approved; nothing was written"):
         erasing.carry_out(ordered, lambda phase, percent: None)
     drives.targets = []
     with pytest.raises(AgentError, match="sda is gone; nothing was written"):
@@ -193,7 +191,7 @@ def test_nothing_is_written_when_a_disk_appeared_is_gone_or_is_in_use(drives):
 def test_the_last_look_at_one_disk(drives):
     target = drives.make("sda")
     drives.signatures[target.disk.path] = ["/dev/sda:LVM2_member:"]
-    assert "changed since it was agreed to: it now has /dev/sda:LVM2_member:" in erase(target).error
+    assert "changed after it was approved: it now has /dev/sda:LVM2_member:" in erase(target).error
     drives.signatures.clear()
     drives.busy[target.disk.path] = "/dev/sda is in use: busy"
     assert erase(target).error == "/dev/sda is in use: busy; it was not written"
@@ -284,13 +282,13 @@ def test_an_order_is_read():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"run": "r2"}, "ordered run 'r2', and this machine was booted for run r1"),
-        ({"disks": []}, "names no disk, or one twice"),
-        ({"disks": GOOD["disks"] * 2}, "names no disk, or one twice"),
-        ({"left": ["/dev/sda"]}, "names no disk, or one twice"),
-        ({"left": None}, "not complete: TypeError"),
-        ({"disks": [{**GOOD["disks"][0], "path": "/etc/passwd"}]}, "not complete: disks.path"),
-        ({"disks": [{"path": "/dev/sda"}]}, "not complete: serial"),
+        ({"run": "r2"}, "ordered run 'r2', but this machine was booted for run r1"),
+        ({"disks": []}, "names no disk, or names one twice"),
+        ({"disks": GOOD["disks"] * 2}, "names no disk, or names one twice"),
+        ({"left": ["/dev/sda"]}, "names no disk, or names one twice"),
+        ({"left": None}, "incomplete: TypeError"),
+        ({"disks": [{**GOOD["disks"][0], "path": "/etc/passwd"}]}, "incomplete: disks.path"),
+        ({"disks": [{"path": "/dev/sda"}]}, "incomplete: serial"),
     ],
 )
 def test_orders_that_are_refused(change, message):
@@ -318,7 +316,7 @@ def work(mode):
     [("install", "erase"), ("discover", "erase"), ("erase", "install"), ("erase", "ramdisk"), ("x", "erase")],
 )
 def test_only_what_the_machine_was_booted_for_is_done(mode, action):
-    with pytest.raises(AgentError, match=f"ordered {action}, and this machine was booted to {mode}"):
+    with pytest.raises(AgentError, match=f"ordered {action}, but this machine was booted to {mode}"):
         work(mode)[0].carry_out({"action": action, action: GOOD})
 
 

@@ -65,8 +65,8 @@ def test_on_an_installed_system_it_does_nothing(tmp_path, mounts):
     ("change", "said"),
     [
         ({"version": 2}, "version 2"),
-        ({"token": ""}, "not complete: token"),
-        ({"token": None}, "not complete: token"),
+        ({"token": ""}, "incomplete: token"),
+        ({"token": None}, "incomplete: token"),
         ({"mode": "wipe"}, "not one of: install, discover"),
         ({"server": "http://10.77.0.1"}, "not an https:// address"),
         ({"network": {"mac": "02:00", "address": None, "gateway": None, "vlan": None}}, "not a MAC address"),
@@ -74,8 +74,8 @@ def test_on_an_installed_system_it_does_nothing(tmp_path, mounts):
             {"network": {"mac": "02:00:00:00:00:01", "address": None, "gateway": None, "vlan": 5000}},
             "network.vlan",
         ),
-        ({"network": {}}, "not complete"),
-        ({"network": None}, "not complete"),
+        ({"network": {}}, "incomplete"),
+        ({"network": None}, "incomplete"),
     ],
 )
 def test_a_configuration_that_is_not_whole_is_refused(change, said):
@@ -93,7 +93,7 @@ def test_text_that_is_no_configuration_is_not_quoted():
 @pytest.mark.parametrize(
     ("serial", "line", "said"),
     [
-        ("SN2", "rackwright.run=k3x9ab12", "serial number is 'SN2', and worker1 is declared as 'SN1'"),
+        ("SN2", "rackwright.run=k3x9ab12", "serial number is 'SN2', but worker1 is declared with 'SN1'"),
         (None, "", "serial number is None"),
         ("SN1", "quiet rackwright.run=other123", "booted for run other123"),
     ],

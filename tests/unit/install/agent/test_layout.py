@@ -114,7 +114,7 @@ def test_a_command_that_fails_is_tried_otherwise_or_ends_it(monkeypatch):
     ("change", "said"),
     [
         ({"run": "other123"}, "ordered run 'other123'"),
-        ({"disks": []}, "needs 1 disks, and the head named none"),
+        ({"disks": []}, "needs 1 disks, but the head named none"),
         ({"mirror": True}, "needs 2 disks"),
         (
             {"mirror": True, "disks": [{"path": "/dev/sda", "serial": None, "signatures": []}] * 2},
@@ -122,8 +122,8 @@ def test_a_command_that_fails_is_tried_otherwise_or_ends_it(monkeypatch):
         ),
         ({"disks": [{"path": "/etc/passwd", "serial": None, "signatures": []}]}, "disks.path"),
         ({"disks": [{"path": "/dev/sda", "serial": "x"}]}, "signatures"),
-        ({"volumes": "zfs"}, "not complete: zfs"),
-        ({"image": {"size": 5, "sha256": "abc", "name": "x"}}, "not complete: image"),
+        ({"volumes": "zfs"}, "incomplete: zfs"),
+        ({"image": {"size": 5, "sha256": "abc", "name": "x"}}, "incomplete: image"),
         ({"files": [{"path": "etc/x", "content": "", "mode": 420}]}, "files.path"),
         ({"files": [{"path": "/etc/../../x", "content": "", "mode": 420}]}, "files.path"),
         ({"folders": [{"path": "home", "mode": 448}]}, "folders.path"),

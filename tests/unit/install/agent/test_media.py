@@ -104,7 +104,7 @@ def test_other_code_is_another_image_of_the_same_packages(monkeypatch):
 def test_a_folder_with_something_else_is_left_alone(tmp_path):
     (tmp_path / "agent").mkdir()
     (tmp_path / "agent/notes").touch()
-    with pytest.raises(ImageError, match="holds something other"):
+    with pytest.raises(ImageError, match="contains something other"):
         agent_image.build(tmp_path / "agent", print)
     assert (tmp_path / "agent/notes").exists()
 
@@ -119,7 +119,7 @@ def test_nothing_secret_is_on_the_kernels_command_line():
 @pytest.mark.parametrize("run", ["", "a b", "x;y", "K3X"])
 def test_an_id_that_is_none_reaches_no_boot_loader(tmp_path, run, monkeypatch):
     monkeypatch.setattr(media, "require_xorriso", lambda: None)
-    with pytest.raises(ImageError, match="not the id of a run"):
+    with pytest.raises(ImageError, match="not a valid run id"):
         media.make_iso(tmp_path, json.dumps({"run": run}).encode(), b"ca", tmp_path / "iso")
     assert list(tmp_path.iterdir()) == []
 
@@ -157,6 +157,6 @@ def test_only_machines_that_are_armed_find_something_to_boot(tmp_path, agent):
 
 @pytest.mark.parametrize("mac", ["../../etc/passwd", "02-00-00-00-00-01", "02:00:00:00:00:0A"])
 def test_what_is_no_mac_address_names_no_file(tmp_path, agent, mac):
-    with pytest.raises(ImageError, match="not a MAC address in lower case"):
+    with pytest.raises(ImageError, match="not a valid lower-case MAC address"):
         media.netboot_files(agent, tmp_path / "served", [media.Armed(mac, CONFIG, b"ca")])
     assert not (tmp_path / "served").exists()

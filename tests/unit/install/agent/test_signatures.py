@@ -66,7 +66,7 @@ def test_a_blank_file_is_empty_and_one_of_no_size_is_an_error(tmp_path):
     device.write_bytes(b"")
     with pytest.raises(AgentError, match="has size 0"):
         signatures.read(str(device))
-    with pytest.raises(AgentError, match="cannot be read: No such file"):
+    with pytest.raises(AgentError, match="cannot read .*: No such file"):
         signatures.read(str(tmp_path / "gone"))
     device.write_bytes(bytes(2 << 20))
     assert signatures.read(str(device)) == []
@@ -74,7 +74,7 @@ def test_a_blank_file_is_empty_and_one_of_no_size_is_an_error(tmp_path):
 
 def test_a_disk_that_cannot_be_read_has_an_error_and_is_not_blank(monkeypatch):
     def unreadable(path):
-        raise AgentError(f"{path} cannot be read: Input/output error")
+        raise AgentError(f"cannot read {path}: Input/output error")
 
     monkeypatch.setattr(signatures, "read", unreadable)
     row = {
@@ -87,7 +87,7 @@ def test_a_disk_that_cannot_be_read_has_an_error_and_is_not_blank(monkeypatch):
         "ro": False,
     }
     found = inventory.disk(row, [], "/sys/devices/pci0000:00/0000:00:1f.2/ata1/host0/target0/0:0:0:0")
-    assert found["error"] == "/dev/sda cannot be read: Input/output error"
+    assert found["error"] == "cannot read /dev/sda: Input/output error"
     assert (found["serial"], found["wwn"], found["pci"]) == ("S1", None, "0000:00:1f.2")
 
 
@@ -106,11 +106,11 @@ def test_a_disk_as_it_was_approved_is_accepted():
     ("found", "said"),
     [
         (None, "/dev/vda is gone"),
-        (_found(serial="S2"), "serial number S2, and S1 was approved"),
+        (_found(serial="S2"), "serial number S2, but S1 was approved"),
         (_found(serial=None), "serial number None"),
         (_found(signatures=[]), "no longer has /dev/vda1:ext4:old"),
         (_found(signatures=["/dev/vda1:ext4:old", "/dev/vda2:xfs:data"]), "now has /dev/vda2:xfs:data"),
-        (_found(error="/dev/vda cannot be read: x"), "cannot be read"),
+        (_found(error="cannot read /dev/vda: x"), "cannot read"),
         (_found(read_only=True), "read-only"),
     ],
 )

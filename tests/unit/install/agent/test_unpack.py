@@ -60,12 +60,12 @@ def test_another_image_than_the_announced_one(packed, target):
 
 @pytest.mark.parametrize("data", [b"this is no archive" * 1000, b""])
 def test_what_cannot_be_unpacked(data, target):
-    with pytest.raises(AgentError, match=r"root\.tar\.zst cannot be unpacked"):
+    with pytest.raises(AgentError, match=r"cannot unpack root\.tar\.zst"):
         unpack.unpack(_blocks(data), _image(data or b"x"), str(target))
 
 
 def test_an_image_that_ends_early(packed, target):
-    with pytest.raises(AgentError, match="cannot be unpacked"):
+    with pytest.raises(AgentError, match="cannot unpack"):
         unpack.unpack(_blocks(packed[: len(packed) // 2]), _image(packed), str(target))
 
 

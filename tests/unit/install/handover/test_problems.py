@@ -69,11 +69,11 @@ def test_rocky_without_a_mirror_and_without_a_validator(rocky, monkeypatch):
     monkeypatch.setattr(validate.shutil, "which", lambda *_, **__: None)
     monkeypatch.setattr("rackwright.install.handover.media.require_programs", lambda: None)
     assert Handovers(site(rocky)).problems([rocky]) == [
-        "worker1 needs a mirror of rocky-9 to be installed from (`mirrors: {dnf: http://mirror.example.com/os}`)"
+        "Installing worker1 needs a mirror of rocky-9 (set `mirrors: {dnf: http://mirror.example.com/os}`)"
     ]
     (unknown,) = Handovers(site(rocky, dnf="http://mirror.example.com/rocky")).problems([rocky])
     assert unknown == (
-        "The answers for worker1 could not be judged: ks.cfg: not validated: ksvalidator is missing; "
+        "The answers for worker1 could not be validated: ks.cfg: not validated: ksvalidator is missing; "
         "pip install 'rackwright[install]'"
     )
 
@@ -81,7 +81,7 @@ def test_rocky_without_a_mirror_and_without_a_validator(rocky, monkeypatch):
 def test_ubuntu_over_the_network_needs_another_grub(ubuntu):
     node = ubuntu.model_copy(update={"install": ubuntu.install.model_copy(update={"boot": BootWay.PXE})})
     (wrong,) = Handovers(site(node)).problems([node])
-    assert "has no signed grub (grubnetx64.efi.signed or grubnetx64.efi)" in wrong
+    assert "lacks: signed grub (grubnetx64.efi.signed or grubnetx64.efi)" in wrong
 
 
 def test_a_node_with_an_image_is_not_looked_at():

@@ -123,9 +123,9 @@ def test_a_hostile_key_stays_a_key(release):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"admin_key": "ssh-ed25519 AAAA x"}, "The ssh-ed25519 key does not hold a key of that type"),
-        ({"admin_key": f"{HOSTILE}\nroot"}, "The administrator's key holds a line break."),
-        ({"disks": (OsDisk("/dev/sda", "a'b"),)}, '"a\'b" is not the serial number of a disk'),
+        ({"admin_key": "ssh-ed25519 AAAA x"}, "The ssh-ed25519 key data does not match its type"),
+        ({"admin_key": f"{HOSTILE}\nroot"}, "The administrator's key contains a line break."),
+        ({"disks": (OsDisk("/dev/sda", "a'b"),)}, '"a\'b" is not a valid disk serial number'),
     ],
 )
 def test_what_no_caller_may_pass(change, message):
@@ -134,7 +134,7 @@ def test_what_no_caller_may_pass(change, message):
 
 
 def test_the_recovery_key_goes_with_an_encrypted_root():
-    with pytest.raises(ValueError, match="a recovery key goes with an encrypted root"):
+    with pytest.raises(ValueError, match="a recovery key needs an encrypted root"):
         make_request("debian-12", encryption="tpm2", volumes="lvm").__class__(
             **{**vars(make_request("debian-12")), "recovery": RECOVERY}
         )
@@ -142,5 +142,5 @@ def test_the_recovery_key_goes_with_an_encrypted_root():
 
 def test_a_secret_of_a_wrong_form_is_not_repeated():
     request = make_request("debian-12")
-    with pytest.raises(ValueError, match=r"^session does not have its form$"):
+    with pytest.raises(ValueError, match=r"^session is malformed$"):
         request.__class__(**{**vars(request), "session": "two\nlines"})

@@ -29,44 +29,42 @@ def _refused(request, **of_cluster):
         (
             "debian-12",
             {"installer": Installer.KICKSTART},
-            "worker1 runs debian-12, whose installer reads no kickstart.",
-            "`installer: preseed`",
+            "worker1 runs debian-12, whose installer does not support kickstart.",
+            "set `installer: preseed`",
         ),
         (
             "ubuntu-24.04",
             {"vlan": 12},
             (
-                "worker1 has its management network in VLAN 12, tagged, and the initramfs of ubuntu-24.04's installer has no "
-                "VLANs."
+                "worker1 has its management network on the tagged VLAN 12, but the initramfs of ubuntu-24.04's installer does not support VLANs."
             ),
-            "make the VLAN the port's untagged one, or declare an image",
+            "make it the port's untagged VLAN, or declare an image",
         ),
         (
             "debian-12",
             {"vlan": 12},
             (
-                "worker1 has its management network in VLAN 12, tagged, and the initramfs of debian-12's installer has no "
-                "VLANs."
+                "worker1 has its management network on the tagged VLAN 12, but the initramfs of debian-12's installer does not support VLANs."
             ),
-            "make the VLAN the port's untagged one, or declare an image",
+            "make it the port's untagged VLAN, or declare an image",
         ),
         (
             "rocky-9",
             {"mirrors": Mirrors()},
-            "worker1 needs a mirror of rocky-9 to be installed from.",
-            "`mirrors: {dnf: http://mirror.example.com/os}`",
+            "Installing worker1 needs a mirror of rocky-9.",
+            "set `mirrors: {dnf: http://mirror.example.com/os}`",
         ),
         (
             "debian-12",
             {"mirror": True, "volumes": "lvm", "encryption": "tpm2"},
-            "worker1 declares an encrypted mirror, and partman of debian-12 encrypts no array.",
-            "`mirror: false`, `encryption: none`, or declare an image",
+            "worker1 declares an encrypted mirror, but partman of debian-12 cannot encrypt an array.",
+            "set `mirror: false` or `encryption: none`, or declare an image",
         ),
         (
             "debian-12",
             {"encryption": "tpm2"},
-            "worker1 declares an encrypted root without volumes, and partman of debian-12 puts LVM on what it encrypts.",
-            "`volumes: lvm`",
+            "worker1 declares an encrypted root without volumes, but partman of debian-12 puts LVM on what it encrypts.",
+            "set `volumes: lvm`",
         ),
     ],
 )
@@ -77,8 +75,8 @@ def test_refused(release, changes, message, hint):
 def test_a_boot_network_that_is_not_the_management_network():
     boot = BootNetwork(network="boot", server=IPv4Address("10.8.0.5"), bmc_server=IPv4Address("10.8.0.5"))
     assert _refused(make_request("debian-12"), boot_network=boot) == (
-        "worker1 would be installed over the network boot, and an installer configures one network: management.",
-        "`boot_network: {network: management}`, or declare an image",
+        "worker1 would be installed over the network boot, but an installer configures only one network: management.",
+        "set `boot_network: {network: management}`, or declare an image",
     )
 
 
@@ -89,10 +87,10 @@ def test_every_reason_is_in_the_message():
         refuse(request.cluster, node)
     assert caught.value.message.splitlines() == [
         "The MAC address of worker1 is not declared.",
-        "worker1 is aarch64; answers are made for x86_64 alone.",
-        "worker1 declares an encrypted root without volumes, and partman of debian-12 puts LVM on what it encrypts.",
+        "worker1 is aarch64, but installers are supported only on x86_64.",
+        "worker1 declares an encrypted root without volumes, but partman of debian-12 puts LVM on what it encrypts.",
     ]
-    assert caught.value.hint == "add `macs:` or `machines:`; declare an image; `volumes: lvm`"
+    assert caught.value.hint == "add `macs:` or `machines:`; declare an image; set `volumes: lvm`"
 
 
 def test_a_node_without_an_installer_is_not_refused():
@@ -105,5 +103,5 @@ def test_a_node_without_an_installer_is_not_refused():
     [((), "none"), ((OsDisk("/dev/sda", "SN-A"), OsDisk("/dev/sdb", "SN-A")), "SN-A, SN-A")],
 )
 def test_as_many_disks_as_declared(disks, named):
-    with pytest.raises(InstallError, match=f"^worker1 takes 1 disk, and approved are: {named}.$"):
+    with pytest.raises(InstallError, match=f"^worker1 needs 1 disk, but approved are: {named}.$"):
         make(make_request("debian-12", disks=disks))

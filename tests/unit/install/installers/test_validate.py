@@ -82,21 +82,24 @@ def _move_first(name):
             "storage: group refers to md-gone, which is not defined before it",
         ),
         (_move_first("md-boot"), "storage: md-boot refers to boot0, which is not defined before it"),
-        (_set("esp1", id="esp0"), "storage: the id esp0 is there twice"),
+        (_set("esp1", id="esp0"), "storage: the id esp0 appears twice"),
         (_set("disk0", match={}), "storage: disk0 matches any disk"),
         (_without("disk0", "match"), "disk.match: Field required"),
         (_set("disk0", match={"ssd": True}), "disk.match.ssd: Extra inputs are not permitted"),
         (_set("disk1", match={"path": "rackwright-disk-0"}), "storage: two disks have the same match"),
         (
             _set("esp0", grub_device=False),
-            "storage: disk0 needs one EFI partition with grub_device, and has: none",
+            "storage: disk0 needs one EFI partition with grub_device, but has: none",
         ),
         (
             _set("boot0", grub_device=True),
-            "storage: disk0 needs one EFI partition with grub_device, and has: esp0, boot0",
+            "storage: disk0 needs one EFI partition with grub_device, but has: esp0, boot0",
         ),
-        (_set("boot0", size=-1), "storage: a partition of disk0 that is not the last takes the rest"),
-        (_set("esp0-mount", path="/boot"), "storage: mounted are /, /boot, /boot, and have to be"),
+        (
+            _set("boot0", size=-1),
+            "storage: a partition of disk0 takes the remaining space, but is not the last",
+        ),
+        (_set("esp0-mount", path="/boot"), "storage: the mount points are /, /boot, /boot, but must be"),
         (lambda a: a["network"]["ethernets"]["port0"].pop("match"), "ethernets.port0.match: Field required"),
         (
             lambda a: a["network"]["ethernets"]["port0"].update(addresses=[]),
@@ -143,7 +146,7 @@ def test_user_data_that_is_none():
         (
             KS,
             STORAGE.replace("disk/by-id/sample-0", "sda"),
-            "ondisk names sda, which another boot may give to another disk",
+            "ondisk names sda, which may be another disk after a reboot",
         ),
     ],
 )
@@ -171,17 +174,17 @@ def test_kickstart_of_a_release_that_ksvalidator_does_not_know():
         (
             "partman/confirm boolean",
             "partman/confirm bolean",
-            "partman/confirm is of type boolean, not bolean",
+            "partman/confirm has the type boolean, not bolean",
         ),
         (
             "make-user boolean false",
             "make-user boolean no",
-            "passwd/make-user is no, and has to be true or false",
+            "passwd/make-user is no, but must be true or false",
         ),
         (
             "bootdev string default",
             "bootdev string /dev/sda",
-            "grub-installer/bootdev names a disk, which another boot may give to another one",
+            "grub-installer/bootdev names a disk, which may be another one after a reboot",
         ),
         ("d-i time/zone string Etc/UTC", "d-i", "debconf-set-selections --checkonly refuses it"),
     ],
@@ -218,7 +221,7 @@ def test_what_is_refused_is_not_served():
     answers = make(EL)
     broken = Answers({**answers.files, "ks.cfg": KS.replace("rootpw --lock", "rootpwd --lock")}, "")
     with pytest.raises(
-        InstallError, match=r"^The answers for worker1 are not valid, and nothing was served: ks\.cfg: "
+        InstallError, match=r"^The answers for worker1 are invalid, so nothing was served: ks\.cfg: "
     ):
         validate.require_valid(EL, broken)
 

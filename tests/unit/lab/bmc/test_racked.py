@@ -198,7 +198,7 @@ def test_a_spec_survives_json(spec: RackSpec):
 @pytest.mark.parametrize(
     ("nodes", "bridge", "why"),
     [
-        ((machine(1),), None, "it has BMCs and no address in their network"),
+        ((machine(1),), None, "it has BMCs, but no address in their network"),
         ((machine(1),), "10.1.0.11/24", "10.1.0.11 is used twice"),
         ((machine(1),), "10.2.0.1/24", "the BMC of node1 is not in 10.2.0.0/24"),
         ((machine(1), machine(2, bmc=bmc_spec(1))), "10.1.0.1/24", "10.1.0.11 is used twice"),
