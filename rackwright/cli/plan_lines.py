@@ -9,7 +9,7 @@ from rich.markup import escape
 
 from rackwright.model.ranges import fold
 from rackwright.plan.changes import Change
-from rackwright.plan.folding import Step, by_nodes, counted, number
+from rackwright.plan.folding import FoldedOperation, by_nodes, counted, number
 
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 _VARIANTS = 3
@@ -31,7 +31,7 @@ class Lines:
         self.verbose = verbose
         self.left_out = False
 
-    def in_full(self, role: str, of_role: Sequence[Step]) -> Iterator[str]:
+    def in_full(self, role: str, of_role: Sequence[FoldedOperation]) -> Iterator[str]:
         """Every operation with its changes; new files are summed up unless verbose."""
         yield from ("", f"[bold]{escape(role)}[/bold]")
         for step in of_role:
@@ -46,7 +46,7 @@ class Lines:
                 for change in variant.operation.changes:
                     yield from self._change(change)
 
-    def operations(self, role: str, of_role: Sequence[Step]) -> Iterator[str]:
+    def operations(self, role: str, of_role: Sequence[FoldedOperation]) -> Iterator[str]:
         """An operation a line."""
         self.left_out = True
         yield from ("", f"[bold]{escape(role)}[/bold]")
@@ -54,7 +54,7 @@ class Lines:
             yield summed_up(step)
             yield from erased(step)
 
-    def counts(self, role: str, of_role: Sequence[Step]) -> Iterator[str]:
+    def counts(self, role: str, of_role: Sequence[FoldedOperation]) -> Iterator[str]:
         """How many operations of which kind; what interrupts or destroys something is named all the same."""
         self.left_out = True
         groups = by_nodes(of_role)
@@ -96,7 +96,7 @@ class Lines:
             yield f"      [dim]… {len(lines) - shown} more lines, -v shows all[/dim]"
 
 
-def summed_up(step: Step) -> str:
+def summed_up(step: FoldedOperation) -> str:
     """An operation in one line: its nodes, what it changes, and how many variants of that there are."""
     mark = " [yellow](disruptive)[/yellow]" if step.disruptive else ""
     nodes = nodeset(step.nodes) if step.disruptive else short_nodes(step.nodes)
@@ -113,7 +113,7 @@ def summed_up(step: Step) -> str:
     return f"  {escape(nodes)}: {escape(step.name)}{mark}  [dim]{escape(words + because)}[/dim]"
 
 
-def erased(step: Step) -> Iterator[str]:
+def erased(step: FoldedOperation) -> Iterator[str]:
     """The disks whose content is destroyed, one by one or, of many, how many on which nodes."""
     disks = list(step.erased())
     if len(disks) <= _DISKS:
@@ -144,7 +144,7 @@ def short_nodes(nodes: Sequence[str]) -> str:
     return f"{whole[: whole.rfind(',', 0, _NODES)]},… ({len(set(nodes))} nodes)"
 
 
-def _counts(role: str, count: str, nodes: Sequence[str], needed: Sequence[Step]) -> str:
+def _counts(role: str, count: str, nodes: Sequence[str], needed: Sequence[FoldedOperation]) -> str:
     noun = "operation" if count == "1" else "operations"
     where = f"{count} {noun} on {short_nodes(nodes)}"
     return f"[bold]{escape(role)}[/bold]: {escape(where)}: {escape(counted(needed))}"

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from rackwright.cli.plan_lines import Lines
 from rackwright.model.ranges import fold
-from rackwright.plan.folding import Alike, Step, alike, failures, notes, reboots, steps
+from rackwright.plan.folding import Alike, FoldedOperation, alike, failures, notes, reboots, steps
 from rackwright.plan.node_plan import ApplyResult, NodeOutcome, PlanResult, changes_text
 
 _REASONS = 12
@@ -56,7 +56,9 @@ class _Block:
         return not self.lines[0]
 
 
-def _roles(roles: dict[str, list[Step]], lines: Lines, room: int, *, verbose: bool) -> Iterable[str]:
+def _roles(
+    roles: dict[str, list[FoldedOperation]], lines: Lines, room: int, *, verbose: bool
+) -> Iterable[str]:
     """Each role in as many lines as there is room for: short ones first, and an operation a line before any diff."""
     if verbose:
         return (line for role, of_role in roles.items() for line in lines.in_full(role, of_role))
@@ -72,7 +74,10 @@ def _roles(roles: dict[str, list[Step]], lines: Lines, room: int, *, verbose: bo
 
 
 def _block(
-    level: Callable[[Lines, str, list[Step]], Iterator[str]], role: str, of_role: list[Step], room: int | None
+    level: Callable[[Lines, str, list[FoldedOperation]], Iterator[str]],
+    role: str,
+    of_role: list[FoldedOperation],
+    room: int | None,
 ) -> _Block:
     made = Lines()
     text = list(islice(level(made, role, of_role), None if room is None else max(room, 0) + 1))

@@ -28,7 +28,7 @@ Variables = dict[str, Variable]
 
 
 @dataclass
-class Group:
+class InventoryGroup:
     """One group: what is directly in it."""
 
     name: str
@@ -42,15 +42,15 @@ class Group:
 class Inventory:
     """Everything that the files of an inventory hold."""
 
-    groups: dict[str, Group] = field(default_factory=dict)
+    groups: dict[str, InventoryGroup] = field(default_factory=dict)
     hosts: dict[str, tuple[str, Variables]] = field(default_factory=dict)
     """Host to where it is first named, and its own variables; in the order of the files."""
     ignored: list[str] = field(default_factory=list)
     mistakes: list[str] = field(default_factory=list)
 
-    def group(self, name: str) -> Group:
+    def group(self, name: str) -> InventoryGroup:
         """The group of a name, made where it does not exist."""
-        return self.groups.setdefault(name, Group(name))
+        return self.groups.setdefault(name, InventoryGroup(name))
 
     def add_hosts(self, pattern: str, group: str, variables: Variables, where: str) -> None:
         """Put the hosts of a pattern, `node[001:016]`, into a group; a pattern that cannot be read is a mistake."""

@@ -30,7 +30,7 @@ class Variant:
 
 
 @dataclass(frozen=True)
-class Step:
+class FoldedOperation:
     """The operation of one role and name on all nodes that need it, by what it changes there."""
 
     role: str
@@ -67,7 +67,7 @@ class Step:
                     yield from ((node, change) for node in variant.nodes)
 
 
-def steps(plan: PlanResult) -> dict[str, list[Step]]:
+def steps(plan: PlanResult) -> dict[str, list[FoldedOperation]]:
     """The steps of each role, in the order in which a node would run them.
 
     Each operation is hashed and compared once, so a thousand nodes with a hundred operations take a second.
@@ -82,14 +82,14 @@ def steps(plan: PlanResult) -> dict[str, list[Step]]:
             seen[name] += 1
             found.setdefault(key, {}).setdefault(operation.changes, (operation, []))[1].append(node.node)
             place[key] = min(place.get(key, index), index)
-    by_role: dict[str, list[Step]] = {key[0]: [] for key in found}
+    by_role: dict[str, list[FoldedOperation]] = {key[0]: [] for key in found}
     for key in sorted(found, key=place.__getitem__):
         variants = tuple(Variant(operation, tuple(nodes)) for operation, nodes in found[key].values())
-        by_role[key[0]].append(Step(key[0], key[1], variants))
+        by_role[key[0]].append(FoldedOperation(key[0], key[1], variants))
     return by_role
 
 
-def by_nodes(of_role: Sequence[Step]) -> dict[tuple[str, ...], list[Step]]:
+def by_nodes(of_role: Sequence[FoldedOperation]) -> dict[tuple[str, ...], list[FoldedOperation]]:
     """Steps by the nodes that need exactly them: nodes of a kind, mostly."""
     needs: dict[str, list[int]] = {}
     for index, step in enumerate(of_role):
@@ -101,7 +101,7 @@ def by_nodes(of_role: Sequence[Step]) -> dict[tuple[str, ...], list[Step]]:
     return {tuple(nodes): [of_role[index] for index in indices] for indices, nodes in alike.items()}
 
 
-def counted(of_role: Iterable[Step]) -> str:
+def counted(of_role: Iterable[FoldedOperation]) -> str:
     """How many steps change what, e.g. `6 files, 3 packages, 2 units (1 disruptive)`."""
     listed = list(of_role)
     kinds = Counter(step.kind for step in listed)

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from rackwright import __version__
 from rackwright.model.ranges import fold
 from rackwright.plan.changes import Change
-from rackwright.plan.folding import Step, Variant, counted, failures, notes, number, reboots, steps
+from rackwright.plan.folding import FoldedOperation, Variant, counted, failures, notes, number, reboots, steps
 from rackwright.plan.node_plan import PlanResult
 from rackwright.render import render
 
@@ -55,7 +55,7 @@ class Difference:
 class Shown:
     """An operation on the page."""
 
-    step: Step
+    step: FoldedOperation
     nodes: str
     count: int
     words: str
@@ -115,7 +115,7 @@ def _totals(plan: PlanResult, shown: Sequence[Shown]) -> list[tuple[int, str, st
     ]
 
 
-def _shown(step: Step, room: int) -> Shown:
+def _shown(step: FoldedOperation, room: int) -> Shown:
     variants = sorted(step.variants, key=lambda variant: -len(variant.nodes))
     in_full, others = variants[:_IN_FULL], variants[_IN_FULL:]
     differences = []

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rackwright.claims.check import CheckContext, Undetermined
 from rackwright.roles.dns.options import DnsOptions
-from rackwright.roles.dns.wire import NoAnswerError, Question, Reply, read
+from rackwright.roles.dns.wire import DnsQuestion, NoAnswerError, Reply, read
 
 SECONDS = 2.0
 """How long one answer may take."""
@@ -44,7 +44,7 @@ hex or `!` and an error. Two failures in a row count for all further questions, 
 class Answered:
     """The outcome of one question."""
 
-    question: Question
+    question: DnsQuestion
     seconds: float
     reply: Reply | None
     error: str = ""
@@ -57,7 +57,7 @@ class Answered:
 
 
 def ask(
-    context: CheckContext[DnsOptions], server: str, questions: Sequence[Question], source: str = "0.0.0.0"
+    context: CheckContext[DnsOptions], server: str, questions: Sequence[DnsQuestion], source: str = "0.0.0.0"
 ) -> list[Answered]:
     """What a resolver answers to this node, in order. Undetermined where the node cannot ask."""
     found: list[Answered] = []
@@ -77,7 +77,7 @@ def ask(
     return found
 
 
-def answered(line: str, question: Question, number: int) -> Answered:
+def answered(line: str, question: DnsQuestion, number: int) -> Answered:
     """A line that PROGRAM printed."""
     seconds, _, received = line.partition(" ")
     try:

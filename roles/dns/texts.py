@@ -9,7 +9,7 @@ from rackwright.osfamily.names import names
 from rackwright.render import render
 from rackwright.roles.dns import names as known
 from rackwright.roles.dns.options import MOST_NAMESERVERS, DnsOptions, servers
-from rackwright.roles.dns.wire import Question
+from rackwright.roles.dns.wire import DnsQuestion
 
 RESOLV_CONF = "/etc/resolv.conf"
 NETWORKMANAGER = "/etc/NetworkManager/conf.d/90-rackwright-dns.conf"
@@ -60,7 +60,7 @@ def resolv_conf(cluster: Cluster, node: Node, options: DnsOptions) -> str:
 
 def some_answer(cluster: Cluster) -> str:
     """Shell, `%s` being a resolv.conf: fails unless one of its resolvers sends any answer."""
-    question = Question(cluster.domain).message(1).hex()
+    question = DnsQuestion(cluster.domain).message(1).hex()
     return f"python3 -IS -c {quote(WAIT)} %s {WAIT_SECONDS} {question}"
 
 

@@ -16,7 +16,7 @@ from rackwright.roles.dns import texts
 from rackwright.roles.dns.asking import SECONDS, Answered, ask
 from rackwright.roles.dns.names import records
 from rackwright.roles.dns.options import DnsOptions
-from rackwright.roles.dns.wire import A, Question, reverse
+from rackwright.roles.dns.wire import A, DnsQuestion, reverse
 
 _SETTLE_SECONDS = 10
 _NAMED_MAX = 3
@@ -45,9 +45,9 @@ def _settings(context: CheckContext[DnsOptions]) -> str:
 
 def _knows_every_name(context: CheckContext[DnsOptions]) -> str:
     known = list(records(context.cluster, context.node))
-    wanted: dict[Question, set[str]] = {}
+    wanted: dict[DnsQuestion, set[str]] = {}
     for record in known:
-        wanted.setdefault(Question(record.name), set()).add(record.address)
+        wanted.setdefault(DnsQuestion(record.name), set()).add(record.address)
         if record.canonical:
             wanted[reverse(record.address)] = {record.name}
     wrong = _wrong(ask(context, texts.LOOPBACK, list(wanted)), wanted)
@@ -56,7 +56,7 @@ def _knows_every_name(context: CheckContext[DnsOptions]) -> str:
     return f"{len(wanted)} names and addresses"
 
 
-def _wrong(answers: list[Answered], wanted: dict[Question, set[str]]) -> list[str]:
+def _wrong(answers: list[Answered], wanted: dict[DnsQuestion, set[str]]) -> list[str]:
     """What is wrong with answers, by question; a question without an answer is wrong too."""
     found = {one.question: one for one in answers}
     wrong = []
@@ -88,10 +88,10 @@ def _cluster_names(context: CheckContext[DnsOptions]) -> str:
     names_in_order = [one.name for one in cluster.nodes]
     neighbour = cluster.nodes[(names_in_order.index(node.name) + 1) % len(cluster.nodes)]
     asked = {one.name: one for one in (node, neighbour)}
-    wanted: dict[Question, set[str]] = {}
+    wanted: dict[DnsQuestion, set[str]] = {}
     for one in asked.values():
         address = str(cluster.management_address(one))
-        wanted |= {Question(one.fqdn): {address}, reverse(address): {one.fqdn}}
+        wanted |= {DnsQuestion(one.fqdn): {address}, reverse(address): {one.fqdn}}
     found = _each_resolver(context)
     answers = each(lambda server: ask(context, server[0], list(wanted)), found)
     wrong = []
@@ -106,7 +106,7 @@ def _cluster_names(context: CheckContext[DnsOptions]) -> str:
 
 
 def _outside_name(context: CheckContext[DnsOptions]) -> str:
-    question = Question(context.options.outside_name)
+    question = DnsQuestion(context.options.outside_name)
     found = _each_resolver(context)
     answers = each(lambda server: ask(context, server[0], [question])[0], found)
     if silent := [
@@ -137,7 +137,7 @@ def _only_inside(context: CheckContext[DnsOptions]) -> str:
         for entry in context.node.addresses
         if context.cluster.networks[entry.network].purpose is NetworkPurpose.EXTERNAL
     ]
-    question = Question(context.node.fqdn, A)
+    question = DnsQuestion(context.node.fqdn, A)
     for source in outer:
         (one,) = ask(context, own, [question], source=source)
         if one.reply is not None and one.reply.code != "REFUSED":

@@ -20,7 +20,7 @@ class NoAnswerError(ValueError):
 
 
 @dataclass(frozen=True)
-class Question:
+class DnsQuestion:
     """A name, without the dot at the end, and what is asked of it."""
 
     name: str
@@ -46,12 +46,12 @@ class Reply:
     """Addresses or names, sorted."""
 
 
-def reverse(address: str) -> Question:
+def reverse(address: str) -> DnsQuestion:
     """The question for the name of an address."""
-    return Question(IPv4Address(address).reverse_pointer, PTR)
+    return DnsQuestion(IPv4Address(address).reverse_pointer, PTR)
 
 
-def read(message: bytes, question: Question, identity: int) -> Reply:
+def read(message: bytes, question: DnsQuestion, identity: int) -> Reply:
     """The answer to this question; NoAnswerError where the bytes are something else."""
     try:
         return _read(message, question, identity)
@@ -59,7 +59,7 @@ def read(message: bytes, question: Question, identity: int) -> Reply:
         raise NoAnswerError(f"{len(message)} bytes that end too early") from error
 
 
-def _read(message: bytes, question: Question, identity: int) -> Reply:
+def _read(message: bytes, question: DnsQuestion, identity: int) -> Reply:
     found, flags, questions, answers, _, _ = struct.unpack_from(">6H", message)
     if found != identity or not flags & _IS_ANSWER:
         raise NoAnswerError("it is not the answer to this question")

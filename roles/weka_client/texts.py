@@ -20,7 +20,7 @@ READ_VERSION = f"{STATUS} | sed -n 's/^Weka .*(CLI build \\([^)]*\\)).*/\\1/p'"
 """Shell: the installed version."""
 
 
-class Status(NamedTuple):
+class WekaStatus(NamedTuple):
     """The agent's report about this node."""
 
     running: str
@@ -49,11 +49,11 @@ def install(options: WekaClientOptions) -> str:
     )
 
 
-def parse_status(text: str) -> Status:
+def parse_status(text: str) -> WekaStatus:
     """`weka local status`."""
     versions = re.search(r"^Weka (?:v(\S+) )?\(CLI build ([^)]+)\)", text, re.MULTILINE)
     cgroups = re.search(r"^Cgroups: mode=(\w+)", text, re.MULTILINE)
     containers = re.search(r"^Containers: (\d+)/(\d+) running", text, re.MULTILINE)
     if versions is None or cgroups is None or containers is None:
         raise Undetermined(f"`weka local status` prints an unknown format: {text.strip()[:80]!r}")
-    return Status(versions[1] or "", versions[2], cgroups[1], (int(containers[1]), int(containers[2])))
+    return WekaStatus(versions[1] or "", versions[2], cgroups[1], (int(containers[1]), int(containers[2])))

@@ -19,7 +19,7 @@ def _has_token(node: Node, options: WekaClientOptions) -> bool:
     return options.stored_as is not None
 
 
-def _status(context: Context) -> texts.Status:
+def _status(context: Context) -> texts.WekaStatus:
     return texts.parse_status(context.output(texts.STATUS))
 
 

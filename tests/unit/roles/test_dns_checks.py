@@ -18,7 +18,7 @@ from rackwright.roles.dns.asking import PROGRAM
 from rackwright.roles.dns.names import records
 from rackwright.roles.dns.options import DnsOptions
 from rackwright.roles.dns.verify import CHECKS
-from rackwright.roles.dns.wire import PTR, Question, reverse
+from rackwright.roles.dns.wire import PTR, DnsQuestion, reverse
 from tests.factories import make_address, make_cluster, make_network, make_node
 from tests.unit.roles.fake_facts import file, files, installed, unit
 from tests.unit.roles.fake_host import FakeHost, claimed, judged
@@ -67,7 +67,7 @@ def right(one, number, values):
 def all_names(cluster):
     found = {}
     for record in records(cluster, head(cluster)):
-        found[Question(record.name)] = record.address
+        found[DnsQuestion(record.name)] = record.address
         if record.canonical:
             found[reverse(record.address)] = record.name
     return found
@@ -76,7 +76,7 @@ def all_names(cluster):
 def neighbours(*pairs):
     found = {}
     for name, address in pairs:
-        found |= {Question(f"{name}.test.example"): address, reverse(address): f"{name}.test.example"}
+        found |= {DnsQuestion(f"{name}.test.example"): address, reverse(address): f"{name}.test.example"}
     return found
 
 
@@ -87,7 +87,7 @@ def answers(server, wanted):
 
 OF_HEAD = neighbours(("head1", "10.9.0.10"), ("gpu1", "10.9.0.11"))
 OF_WORKER = neighbours(("gpu1", "10.9.0.11"), ("gpu2", "10.9.0.12"))
-FOREIGN = Question("example.com")
+FOREIGN = DnsQuestion("example.com")
 NO_SUCH_NAME = printed(reply(FOREIGN, code=3))
 
 
@@ -163,7 +163,7 @@ FAILURES = [
         worker,
         {
             question("10.9.0.10", *OF_WORKER): printed(
-                right(Question("gpu1.test.example"), 1, "10.9.0.99"),
+                right(DnsQuestion("gpu1.test.example"), 1, "10.9.0.99"),
                 *(right(one, n, v) for n, (one, v) in enumerate(OF_WORKER.items(), 1) if n > 1),
             )
         },
@@ -270,7 +270,7 @@ OUTER = make_cluster(
     ),
     networks={**NETWORKS, "external": make_network("external", "198.51.100.0/24")},
 )
-OWN = Question("head1.test.example")
+OWN = DnsQuestion("head1.test.example")
 
 
 @pytest.mark.parametrize(
