@@ -205,5 +205,5 @@ def test_certificates(site_key, tmp_path, key):
         path.write_bytes(content)
         with pytest.raises(FirmwareError, match=words):
             read_key(path)
-    with pytest.raises(FirmwareError, match="Cannot read .*: No such file or directory"):
+    with pytest.raises(FirmwareError, match=r"Cannot read .*: No such file or directory"):
         read_key(tmp_path / "none")

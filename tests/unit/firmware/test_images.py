@@ -62,5 +62,5 @@ def test_a_file_is_the_declared_one(tmp_path):
     ):
         check_files([UpdateStep(file, "0" * 64, ())])
     file.unlink()
-    with pytest.raises(FirmwareError, match="Cannot read the image .*: No such file"):
+    with pytest.raises(FirmwareError, match=r"Cannot read the image .*: No such file"):
         check_files([UpdateStep(file, good, ())])

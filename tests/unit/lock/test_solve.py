@@ -283,7 +283,7 @@ def test_an_rpm_repository_is_what_its_primary_xml_says(tmp_path):
 
 
 def test_an_index_that_cannot_be_read_is_an_error(tmp_path):
-    with pytest.raises(RackwrightError, match="Cannot read the package index .*: no such file"):
+    with pytest.raises(RackwrightError, match=r"Cannot read the package index .*: no such file"):
         read_index([str(tmp_path / "Packages")])
     (tmp_path / "Packages.gz").write_bytes(b"\x1f\x8bbroken")
     with pytest.raises(RackwrightError, match="is not a `Packages` or"):

@@ -176,7 +176,7 @@ class TestStore:
             raise OSError(28, "No space left on device")
 
         monkeypatch.setattr("os.replace", refuse)
-        with pytest.raises(SecretsError, match="Cannot write .*: no space left on device"):
+        with pytest.raises(SecretsError, match=r"Cannot write .*: no space left on device"):
             made(file, "two")
         assert store_file(file).read_bytes() == before
         assert [entry.name for entry in file.parent.iterdir()] == ["lab.secrets.age"]

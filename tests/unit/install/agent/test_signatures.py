@@ -66,7 +66,7 @@ def test_a_blank_file_is_empty_and_one_of_no_size_is_an_error(tmp_path):
     device.write_bytes(b"")
     with pytest.raises(AgentError, match="has size 0"):
         signatures.read(str(device))
-    with pytest.raises(AgentError, match="cannot read .*: No such file"):
+    with pytest.raises(AgentError, match=r"cannot read .*: No such file"):
         signatures.read(str(tmp_path / "gone"))
     device.write_bytes(bytes(2 << 20))
     assert signatures.read(str(device)) == []
