@@ -33,6 +33,12 @@ def pytest_cmdline_main(config: pytest.Config) -> Generator[None, object, object
     return (yield)
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Refuse the roles' checks without a cluster file."""
+    if "ask_check" in metafunc.fixturenames and metafunc.config.getoption("--cluster") is None:
+        raise pytest.UsageError("rackwright's checks need --cluster FILE")
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """The same where pytest is embedded and no command line was read."""

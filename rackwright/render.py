@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-from jinja2 import ChoiceLoader, Environment, FileSystemLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, FileSystemLoader, FunctionLoader, StrictUndefined
 
-TEMPLATES = Path(__file__).resolve().parent / "templates"
-_of_site = FileSystemLoader([])
+from rackwright.shipped import TEMPLATES
+from rackwright.site_folder import served
 
 
 @cache
 def _environment() -> Environment:
     return Environment(
-        loader=ChoiceLoader([FileSystemLoader(TEMPLATES, followlinks=True), _of_site]),
+        loader=ChoiceLoader([FileSystemLoader(TEMPLATES, followlinks=True), FunctionLoader(_of_site)]),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -34,9 +34,10 @@ def render(template: str, **variables: Any) -> str:  # noqa: ANN401 - jinja2 tak
     return _environment().get_template(template).render(**variables)
 
 
-def search_also(folder: Path) -> None:
-    """Look in this folder of a site for templates that rackwright does not have, in place of another site's."""
-    _of_site.searchpath[:] = [str(folder)]
-    cache = _environment().cache
-    if cache is not None:
-        cache.clear()
+def _of_site(name: str) -> tuple[str, str, Callable[[], bool]] | None:
+    """A template of the site at hand: its text, its path, and whether it is still the one to use."""
+    site = served()
+    path = site.templates / name if site is not None else None
+    if path is None or not path.is_file():
+        return None
+    return path.read_text(), str(path), lambda: served() == site

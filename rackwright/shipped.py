@@ -9,6 +9,7 @@ from types import CodeType
 from rackwright.site_folder import site_folder
 
 SITE_DEPLOY = Path(__file__).resolve().parent / "deploys" / "site.py"
+TEMPLATES = Path(__file__).resolve().parent / "templates"
 
 
 def deploy_of(cluster_file: Path) -> Path:

@@ -18,8 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
-from rackwright.render import search_also
-
 PACKAGE = "roles"
 """The package that a site's roles are imported from."""
 DEPLOY = Path("deploys/site.py")
@@ -94,4 +92,12 @@ def serve(site: SiteFolder) -> None:
     package = ModuleType(PACKAGE, "The roles of a site.")
     package.__path__ = wanted
     sys.modules[PACKAGE] = package
-    search_also(site.templates)
+    _served[:] = [site]
+
+
+def served() -> SiteFolder | None:
+    """The site whose roles and templates are used in this process; None: no role of a site was loaded."""
+    return _served[0] if _served else None
+
+
+_served: list[SiteFolder] = []

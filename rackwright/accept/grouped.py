@@ -15,7 +15,7 @@ from rackwright.model.ranges import fold
 from rackwright.status import Status
 from rackwright.verify.report import SEVERITY, folded
 
-DIFFERS = "differs from node to node, see report.json"
+DIFFERS = "differs between nodes, see report.json"
 _WRONG = (Status.FAIL, Status.UNKNOWN, Status.WARN)
 
 

@@ -110,7 +110,7 @@ class _LazyGroup(typer.core.TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401
         sections: dict[str, list[tuple[str, str]]] = {}
-        width = max(map(len, _COMMANDS))
+        width = max(len(name) for name in _COMMANDS)  # `map` is a command's module here
         for name, summary in _COMMANDS.items():
             heading = _SECTIONS.get(name) or next(reversed(sections))
             sections.setdefault(heading, []).append((name.ljust(width), summary))

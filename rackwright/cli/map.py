@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +9,7 @@ import typer
 
 from rackwright.atomic_write import write_atomically
 from rackwright.cli.arguments import ClusterFile
+from rackwright.cli.json_output import print_document
 from rackwright.cli.lines import say
 from rackwright.cli.terminal import Console
 from rackwright.clusterfile.load import load_cluster
@@ -53,7 +53,7 @@ def map_command(
     if output is not None:
         _write(output, html(picture(cluster, found)))
     if as_json:
-        typer.echo(json.dumps(document(cluster, found), indent=2))
+        print_document("map", document(cluster, found))
     elif found is not None:
         counts = ", ".join(f"{count} {level.value}" for level, count in found.counts.items() if count)
         say(f"{output}: {len(found.nodes)} nodes of {cluster.name}: {counts}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import pkgutil
+import sys
 from functools import cache
 
 from rackwright.model.options import RoleOptions
@@ -41,7 +42,8 @@ class Roles:
 
 def package_of(role: str) -> str:
     """The package of a role: `rackwright.roles.slurm`, or `roles.motd` of the site that was loaded last."""
-    return f"{_SHIPPED if role in role_names() else PACKAGE}.{role}"
+    of_site = f"{PACKAGE}.{role}.options" in sys.modules
+    return f"{PACKAGE if of_site else _SHIPPED}.{role}"
 
 
 @cache

@@ -12,7 +12,7 @@ from rackwright.boundary import printable
 from rackwright.clusterfile.report import Report
 from rackwright.clusterfile.roles import role_names
 from rackwright.documents.yaml_data import Data
-from rackwright.render import TEMPLATES
+from rackwright.shipped import TEMPLATES
 from rackwright.site_folder import DEPLOY, PACKAGE, SiteFolder, open_to_others
 
 _FILES = ("__init__.py", "options.py", "deploy.py", "verify.py")

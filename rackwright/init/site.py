@@ -12,12 +12,25 @@ from rackwright.clusterfile.json_schema import cluster_schema
 from rackwright.clusterfile.load import load
 from rackwright.errors import RackwrightError
 from rackwright.init.start import FILE, Start, cluster_files
-from rackwright.render import TEMPLATES, render
+from rackwright.render import render
 
 SCHEMA = "cluster.schema.json"
 _SECTION = "motd: {contact: the operators of this cluster} # the example in roles/motd"
-_RENAMED = {"gitignore": ".gitignore", "workflows": ".github/workflows"}
-"""Names that begin with a dot on disk, and not in templates/."""
+_FILES = {
+    "README.md": "init/README.md.j2",
+    "requirements.txt": "init/requirements.txt.j2",
+    ".gitignore": "init/gitignore.j2",
+    ".github/workflows/rackwright.yml": "init/workflows/rackwright.yml.j2",
+    "roles/__init__.py": "init/roles/__init__.py.j2",
+    "roles/motd/__init__.py": "init/roles/motd/__init__.py.j2",
+    "roles/motd/options.py": "init/roles/motd/options.py.j2",
+    "roles/motd/deploy.py": "init/roles/motd/deploy.py.j2",
+    "roles/motd/verify.py": "init/roles/motd/verify.py.j2",
+    "templates/motd/motd.j2": "init/templates/motd/motd.j2.j2",
+    "deploys/site.py": "init/deploys/site.py.j2",
+    "checks/test_site.py": "init/checks/test_site.py.j2",
+}
+"""Path in the folder -> template."""
 
 
 @dataclass(frozen=True)
@@ -67,15 +80,8 @@ def _name_of(text: str) -> str:
 
 def _rendered(cluster: str, start: Start) -> dict[str, str]:
     """Path below the folder -> text, from templates/init."""
-    files = {}
-    for path in sorted((TEMPLATES / "init").rglob("*.j2")):
-        name = path.relative_to(TEMPLATES / "init")
-        first = _RENAMED.get(name.parts[0].removesuffix(".j2"), name.parts[0].removesuffix(".j2"))
-        target = "/".join([first, *name.parts[1:]]).removesuffix(".j2" if len(name.parts) > 1 else "")
-        files[target] = render(
-            f"init/{name}", cluster=cluster, file=FILE, lab=start is Start.LAB, version=__version__
-        )
-    return files
+    values = {"cluster": cluster, "file": FILE, "lab": start is Start.LAB, "version": __version__}
+    return {name: render(template, **values) for name, template in _FILES.items()}
 
 
 def _other_text(path: Path, text: str) -> bool:

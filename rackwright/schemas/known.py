@@ -7,12 +7,13 @@ from typing import Any, get_args
 
 from rackwright.clusterfile.json_schema import cluster_schema
 from rackwright.plan.document import plan_schema
-from rackwright.schemas import acceptance, files, measured, nodes, plans
+from rackwright.schemas import acceptance, files, measured, nodes, pictures, plans
 from rackwright.schemas.base import Document, check, schema_of
 
 _MODELS: tuple[tuple[str, type[Document]], ...] = (
     ("validate FILE --json", files.Validate),
     ("show FILE --json", files.Show),
+    ("map FILE --json", pictures.Map),
     ("catalog --json", files.Catalog),
     ("lock FILE --json", files.Lock),
     ("render FILE --node NODE --json", files.Render),

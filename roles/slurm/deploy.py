@@ -26,14 +26,7 @@ ETC = "/etc/slurm"
 RESTART = (f"{ETC}/slurm-restart.conf", f"{ETC}/job_container.conf")
 RELOAD = tuple(
     f"{ETC}/{name}"
-    for name in (
-        "slurm.conf",
-        "topology.conf",
-        "gres.conf",
-        "cgroup.conf",
-        "mpi.conf",
-        "plugstack.conf",
-    )
+    for name in ("slurm.conf", "topology.conf", "gres.conf", "cgroup.conf", "mpi.conf", "plugstack.conf")
 )
 # Clients stop working on a slurm.conf they cannot read, and daemons do not start again: what
 # Slurm's own parser refuses does not land. Before Slurm is installed there is no parser to ask.

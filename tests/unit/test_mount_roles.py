@@ -96,7 +96,7 @@ def test_a_module_that_is_not_there_ends_the_run(tmp_path, monkeypatch, there, k
     done = subprocess.run(["sh", "-c", given["write"]], capture_output=True, text=True, check=False, env=env)
     assert (done.returncode == 0) is there
     if not there:
-        assert "there is no module lustre for kernel " in done.stderr
+        assert "module lustre does not exist for kernel " in done.stderr
         assert (kernel or "") in done.stderr
 
 

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from rackwright.lab import names, network
-from rackwright.roles.dns.wire import Question, Reply, read
+from rackwright.roles.dns.wire import DnsQuestion, Reply, read
 from tests.racks.site import Site, operations
 from tests.racks.verified import named, results
 
@@ -134,7 +134,7 @@ def test_a_file_that_others_wrote_is_repaired(site: Site):
 
 
 def test_an_address_outside_the_cluster_is_refused(site: Site):
-    stranger, question = "198.51.100.9", Question("head1.lab.test")
+    stranger, question = "198.51.100.9", DnsQuestion("head1.lab.test")
     namespace = names.namespace(site.name)
 
     def inside(*command: str) -> str:

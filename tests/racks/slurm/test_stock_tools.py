@@ -60,7 +60,7 @@ def test_the_checks_under_plain_pytest(rack: Site):
     )
     command = (
         str(PROGRAMS / "pytest"),
-        *("-p", "rackwright.verify.pytest_plugin", "--cluster", str(rack.file)),
+        *("-p", "rackwright.pytest_plugin", "--cluster", str(rack.file)),
         *("--hosts=ssh://10.77.0.10,ssh://10.77.0.12", "--sudo", "--ssh-config", str(config)),
         *("-k", "access or munge or chronyd", "-p", "no:cacheprovider"),
         *("--pyargs", "rackwright.verify.pytest_checks"),

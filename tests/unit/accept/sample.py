@@ -34,7 +34,7 @@ TROUBLES = {
         Status.FAIL,
         "worker2: Gres is gpu:h100:7, declared gpu:h100:8",
     ),
-    ("health", "worker1", "the node finds itself healthy"): (
+    ("health", "worker1", "the node's health check passes"): (
         Status.UNKNOWN,
         "gpu-ecc: `nvidia-smi -q -x` exited 9 saying: couldn't communicate with the NVIDIA driver",
     ),

@@ -136,7 +136,7 @@ def test_pairs_on_demand():
     [
         ("srun: error: Unable to allocate resources: Invalid account\n# srun exit status 1\n", Status.UNKNOWN, "srun exited 1: srun: error: Unable to allocate"),
         ("ModuleNotFoundError: No module named 'mpi4py'\n# srun exit status 1\n", Status.UNKNOWN, "srun exited 1: ModuleNotFoundError"),
-        ("", Status.UNKNOWN, "broken off"),
+        ("", Status.UNKNOWN, "truncated"),
         (table(["w1", "w2"], [8], 5.0), Status.UNKNOWN, "23 rows are missing"),
         (table(["w1"], [2**n for n in range(3, 27)], 5.0), Status.UNKNOWN, "1 of 2 ranks took part"),
         (table(["w1", "w2"], [2**n for n in range(3, 27)], 5.0, wrong="7"), Status.FAIL, "wrong values"),

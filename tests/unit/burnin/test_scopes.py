@@ -58,7 +58,7 @@ def test_each_unit_and_each_rail_of_it_is_measured():
 def test_a_unit_under_the_floor_of_its_size_is_named():
     found = scopes(Manager(w3=300.0), floors_by_nodes={2: 380.0})
     failed = [one for one in found.findings if one.text.startswith("all_reduce within")]
-    assert [(one.status, one.text.split(" is under")[0]) for one in failed] == [
+    assert [(one.status, one.text.split(" is below")[0]) for one in failed] == [
         (Status.FAIL, "all_reduce within w[3-4]: 300 GB/s at 8589934592 B")
     ]
 

@@ -121,7 +121,7 @@ def test_a_first_installation_of_a_thousand_nodes_fits_two_screens(thousand: Pla
     assert len(text.splitlines()) <= 100
     for role in {operation.role for node in thousand.nodes.values() for operation in node.operations}:
         assert f"\n{role}\n" in text or f"\n{role}: " in text or text.startswith(f"{role}: ")
-    assert "gpu[0001-1000]: Turn swap off (disruptive)  + setting active swap areas (0)" in text
+    assert "gpu[0001-1000]: Disable swap (disruptive)  + setting active swap areas (0)" in text
     assert "gpu[0001-1000]: reboot due: running kernel" in text
     assert "not shown in full: -v shows everything" in text
 

@@ -58,7 +58,7 @@ def _said():
 
 def test_the_walk_reaches_what_it_should():
     assert len(_said()) > 250
-    assert ("Not a time of day.", "e.g. `22:00`") in _said()
+    assert ("Not a valid time of day.", "e.g. `22:00`") in _said()
 
 
 def test_no_message_holds_a_regular_expression():

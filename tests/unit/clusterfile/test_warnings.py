@@ -250,9 +250,7 @@ def test_a_burnin_with_its_programs(tmp_path, monkeypatch):
         def program_folders(self) -> tuple[str, ...]:
             return ("/opt/programs/bin",)
 
-    monkeypatch.setattr(
-        "rackwright.clusterfile.role_options.options_class", lambda role: options[role], raising=True
-    )
+    monkeypatch.setattr("rackwright.clusterfile.roles.Roles.options_class", lambda self, role: options[role])
     from rackwright.clusterfile.roles import options_class
 
     options = {role: options_class(role) for role in ("munge", "mariadb", "slurm")}

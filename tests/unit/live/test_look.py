@@ -135,8 +135,8 @@ def test_a_scheduler_that_does_not_say(cluster, sinfo, why):
     ("last", "why"),
     [
         ("garbage", "answered something else"),
-        (f"{NOW}\n{NOW}\nnot json", "is not used: it is not JSON"),
-        ({**LAST, "version": 2}, "it is not of version 1"),
+        (f"{NOW}\n{NOW}\nnot json", "is not used: it is not valid JSON"),
+        ({**LAST, "version": 2}, "its version is not 1"),
         ({**LAST, "at": NOW - 7300.0}, "its health check last ran 2 h ago"),
         ({**LAST, "results": [{"check": "x"}]}, "results.0.status: Field required"),
         ({**LAST, "results": [{**LAST["results"][0], "status": "FINE"}]}, "results.0.status"),

@@ -30,7 +30,7 @@ def test_folders_of_the_system(path):
     assert belongs_to_system(path)
     assert path_mistake(path) is not None
     (message,) = of_storage_layout(path)
-    assert message.startswith(f"{path} cannot be mounted on")
+    assert message.startswith(f"{path} is not usable as a mount point")
 
 
 @pytest.mark.parametrize("path", TAKEN.split())

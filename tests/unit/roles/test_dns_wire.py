@@ -6,13 +6,13 @@ import struct
 
 import pytest
 
-from rackwright.roles.dns.wire import PTR, NoAnswerError, Question, Reply, read, reverse
+from rackwright.roles.dns.wire import PTR, DnsQuestion, NoAnswerError, Reply, read, reverse
 
-QUESTION = Question("head1.lab.test")
+QUESTION = DnsQuestion("head1.lab.test")
 BACK = reverse("10.78.0.10")
 
 
-def reply(question: Question, *answers: tuple[int, bytes], code: int = 0, identity: int = 1) -> bytes:
+def reply(question: DnsQuestion, *answers: tuple[int, bytes], code: int = 0, identity: int = 1) -> bytes:
     """An answer as unbound sends it: the question again, and names as pointers to it."""
     asked = question.message(identity)[12:]
     header = struct.pack(">6H", identity, 0x8180 | code, 1, len(answers), 0, 0)

@@ -302,7 +302,7 @@ CASES = [
      "Slurm never runs the health program"),
     ("the workload manager runs the node's health check", {CONFIG: SETTINGS, LAST: ""}, Status.UNKNOWN, "did not print JSON"),
     *(("the workload manager runs the node's health check", {CONFIG: SETTINGS, LAST: text}, Status.UNKNOWN, why)
-      for text, why in (("[]", "has no time of the last pass"), ('{"at": NaN}', "holds NaN"), ('{"at": "1"}', "has no time of the last pass"),
+      for text, why in (("[]", "has no time of the last pass"), ('{"at": NaN}', "contains NaN"), ('{"at": "1"}', "has no time of the last pass"),
                         (last(-9000), "ahead of this host's clock"))),
     *(("the node's health check passes", {SHOW: text}, Status.UNKNOWN, why)
       for text, why in (("[" * 9999, "nested deeper"), ("[]", "printed no verdict"), (shown("clean"), "no check passed"),

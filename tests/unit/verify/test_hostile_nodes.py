@@ -120,7 +120,9 @@ def test_every_role_of_the_lab_is_among_them() -> None:
 def report_of(evidence: str) -> VerifyReport:
     cluster, checks = planned()
     found = result(checks[0], Status.FAIL, evidence), result(checks[0], Status.WARN, evidence)
-    return VerifyReport(cluster.name, "x", "0", ("a",), found, (), datetime(2026, 11, 23, tzinfo=UTC), 1.0)
+    return VerifyReport(
+        cluster.name, "x", "0" * 64, ("a",), found, (), datetime(2026, 11, 23, tzinfo=UTC), 1.0
+    )
 
 
 @given(any_text())

@@ -65,7 +65,7 @@ def run(tmp_path):
             "-p",
             "more_roles",
             "-p",
-            "rackwright.verify.pytest_plugin",
+            "rackwright.pytest_plugin",
         ]
         rest = ["--pyargs", "rackwright.verify.pytest_checks", "-rA", "-p", "no:cacheprovider", *arguments]
         environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
