@@ -53,7 +53,7 @@ WORDS = {
     "an aim": r"\ban aim\b|\baims\b",
     "a truth": r"\ba truth\b",
     "the way": r"\bthe way\b",
-    "no such": r"\bno such\b(?! file or directory| process| device| command)",
+    "no such": r"\bno such\b(?! file| process| device| command)",
     "again and again": r"\bagain and again\b",
     "stands in": r"\bstands? in\b",
     "regardless of who": r"\bregardless of who\b",

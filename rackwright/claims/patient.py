@@ -23,7 +23,7 @@ if pid == 0:
     space = {"arguments": sys.argv[3:]}
     try:
         exec(text, space)
-        answer = {"said": space["said"]}
+        answer = {"reading": space["reading"]}
     except OSError as error:
         answer = {"error": errno.errorcode.get(error.errno, str(error.errno)), "text": str(error)}
     except Exception as error:
@@ -46,7 +46,7 @@ else:
 sys.stdout.flush()
 os._exit(0)
 """
-"""Seconds, a Python text that sets `said`, and its `arguments`. Prints an object: `said`, `error` and `text`, or `hangs`."""
+"""Seconds, a Python text that sets `reading`, and its `arguments`. Prints an object: `reading`, `error` and `text`, or `hangs`."""
 
 
 class AnswerError(Exception):
@@ -58,7 +58,7 @@ class AnswerError(Exception):
 
 
 def run(context: CheckContext[RoleOptions], what: str, text: str, *arguments: str, seconds: float) -> Any:  # noqa: ANN401 - JSON data
-    """What the text set as `said`. Undetermined where it does not end in time; AnswerError where it ends with an error.
+    """What the text set as `reading`. Undetermined where it does not end in time; AnswerError where it ends with an error.
 
     `what` is asked, in a message: "/home".
     """
@@ -71,6 +71,6 @@ def run(context: CheckContext[RoleOptions], what: str, text: str, *arguments: st
             raise Undetermined(f"{what} does not answer within {seconds:g} s")
         if "error" in found:
             raise AnswerError(str(found["error"]), str(found["text"]))
-        return found["said"]
+        return found["reading"]
     except (ValueError, KeyError, AttributeError) as error:
         raise Undetermined(f"cannot parse what the node printed about {what}: {printed[:80]!r}") from error

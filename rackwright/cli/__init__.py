@@ -26,7 +26,7 @@ from rackwright.documents.nearest import suggest
 from rackwright.errors import ExitCode, RackwrightError
 
 _COMMANDS = {
-    "init": "Write a folder of your own: cluster file, role, checks, CI.",
+    "init": "Write a site folder: cluster file, role, checks, CI.",
     "validate": "Check a cluster file offline; report every mistake at once.",
     "import": "Write a cluster file from Ansible, a CSV list or NetBox.",
     "schema": "Print the JSON Schema of the cluster file or of --json.",
@@ -62,7 +62,7 @@ _COMMANDS = {
     "metrics": "Print runs and burn-ins as Prometheus metrics.",
     "bmc": "Nodes through their BMCs: power, health, console, log.",
     "lab": "Boot a cluster file as containers and VMs on this host.",
-    "drill": "Break a lab rack; see that its alerts reach someone.",
+    "drill": "Break a lab rack; see that its alerts arrive.",
     "path": "Print the folder of the shipped deploys, templates or roles.",
     "completion": "Print what makes bash, zsh or fish complete commands.",
 }

@@ -28,7 +28,7 @@ _EFFECT = {
 
 
 def agree(cluster: Cluster, nodes: Sequence[Node], action: PowerAction, confirm: str | None) -> None:
-    """Say what is lost and have the nodes typed; RackwrightError where they are not."""
+    """Print what is lost and have the nodes typed; RackwrightError where they are not."""
     names = fold(node.name for node in nodes)
     say(f"power {action.value} {_EFFECT[action]} {names}, {len(nodes)} in all", err=True)
     if alive := answering(cluster, nodes):

@@ -93,7 +93,7 @@ def compare_command(
 ) -> None:
     """Compare the last burn-in with earlier ones of the same nodes and versions. Runs nothing.
 
-    Exit status: 0 nothing fell, 3 a figure fell by more than noise, 4 there are too few earlier runs to tell.
+    Exit status: 0 nothing fell, 3 a figure fell by more than noise, 4 there are too few earlier runs for a comparison.
     """
     cluster = load_cluster(file)
     groups = compare(RESULTS.all(cluster.name), runs)

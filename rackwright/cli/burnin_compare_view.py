@@ -39,7 +39,7 @@ def show_compared(groups: tuple[Compared, ...], console: Console) -> None:
 
 
 def sentence(series: Series) -> str:
-    """A regression in words."""
+    """A regression as a sentence."""
     word = "above" if series.unit == "us" else "below"
     return (
         f"{series.name}: {series.value:g} {series.unit}, {abs(series.change_percent or 0):g} % {word} the median of "

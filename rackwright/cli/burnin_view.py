@@ -157,6 +157,6 @@ def _show_search(group: SkuGroup, console: Console) -> None:
             reached = f"{min(figures):.4g} to {max(figures):.4g} Gb/s" if figures else "no figure"
         else:
             reached = f"{step.reading.figure:.4g} GB/s" if step.reading.figure is not None else "no figure"
-        said = f" ({printable(step.reading.problem, 120)})" if step.reading.problem else ""
-        text = f"    {step.number}. {step.run.kind}, {way}, {fold(step.run.nodes)}: {reached}{said}"
+        result = f" ({printable(step.reading.problem, 120)})" if step.reading.problem else ""
+        text = f"    {step.number}. {step.run.kind}, {way}, {fold(step.run.nodes)}: {reached}{result}"
         console.print(Text(text, style="red" if step.slow else "dim"))

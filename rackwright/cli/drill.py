@@ -1,4 +1,4 @@
-"""rackwright drill: faults in a lab rack, to see that their alerts reach someone."""
+"""rackwright drill: faults in a lab rack, to see that their alerts arrive."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from rackwright.lab.from_cluster import rack_spec
 from rackwright.lab.rack import Rack
 
 drill_app = typer.Typer(
-    help="Break a lab rack on purpose, and see that the right alert reaches someone.",
+    help="Break a lab rack on purpose, and see that the right alert arrives.",
 )
 
 
@@ -83,7 +83,7 @@ def alerts_command(
 
 
 def _status(outcomes: set[Outcome], *, given: bool) -> ExitCode:
-    """Whether the alerts work; a skipped drill says nothing about its alert."""
+    """Whether the alerts work; a skipped drill proves nothing about its alert."""
     if outcomes - {Outcome.PASSED, Outcome.SKIPPED}:
         return ExitCode.CHECK_FAILED
     if Outcome.PASSED not in outcomes or (given and Outcome.SKIPPED in outcomes):

@@ -1,4 +1,4 @@
-"""rackwright init: the folder of a site of one's own."""
+"""rackwright init: a new site folder."""
 
 from __future__ import annotations
 

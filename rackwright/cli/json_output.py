@@ -12,7 +12,7 @@ VERSION = 1
 
 
 def print_document(name: str, content: Mapping[str, Any]) -> None:
-    """Print a document of rackwright.schemas by its name; content that has a version of its own keeps it."""
+    """Print a document of rackwright.schemas by its name; content that has its own version keeps it."""
     document = {"kind": f"rackwright.{name}", "version": VERSION, **content}
     typer.echo(json.dumps(checked(name, document), indent=2))
 

@@ -31,7 +31,7 @@ JobId = Annotated[
     str | None,
     typer.Option(
         metavar="ID",
-        help="Only of this job: its processes, what the workload manager says of it, and the kernel's "
+        help="Only of this job: its processes, the workload manager's lines about it, and the kernel's "
         "lines on its nodes while it ran.",
     ),
 ]
@@ -55,7 +55,7 @@ Audit = Annotated[
     bool,
     typer.Option("--audit", help="Only logins, sudo and runs of rackwright; these are kept longest."),
 ]
-Lines = Annotated[int, typer.Option(min=1, max=LINES_MAX, help="The newest so many.")]
+Lines = Annotated[int, typer.Option(min=1, max=LINES_MAX, help="Number of lines, the newest first.")]
 Follow = Annotated[
     bool, typer.Option("--follow", "-f", help="Go on with new lines until Ctrl-C, or the end of the job.")
 ]

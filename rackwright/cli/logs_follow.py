@@ -1,4 +1,4 @@
-"""rackwright logs --follow: asks again and again, until Ctrl-C or the end of the job."""
+"""rackwright logs --follow: repeats the query until Ctrl-C or the end of the job."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def show_doubts(report: LogsReport, asked: int) -> None:
             err=True,
         )
     if not report.lines:
-        say(f"no such line in the {report.store} store on {report.server}", err=True)
+        say(f"no matching line in the {report.store} store on {report.server}", err=True)
     show_unknown(report.unknown)
 
 

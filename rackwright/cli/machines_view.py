@@ -79,7 +79,7 @@ def show_plan(console: Console, nodes: Sequence[Node], verb: str, *, serials: bo
         cells = (
             node.name,
             "-" if node.bmc is None else f"{node.bmc.address} {node.bmc.protocol}",
-            *((node.serial or "as its BMC says",) if serials else ()),
+            *((node.serial or "as its BMC reports",) if serials else ()),
             node.mac or "-",
             "-" if install is None else str(install.image or install.installer or "-"),
             "-" if install is None else _disks(node),

@@ -1,4 +1,4 @@
-"""A plan and its outcome on a terminal: equal changes once, and whatever its size, two screens."""
+"""A plan and its outcome on a terminal: equal changes once, and at most two screens."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rackwright.plan.node_plan import ApplyResult, NodeOutcome, PlanResult, chan
 _REASONS = 12
 """Reasons for which nodes cannot be planned that are printed; nodes of more are named without."""
 _LINES, _COLUMNS = 100, 120
-"""Two screens: what a plan is folded to, whatever it is printed on."""
+"""Two screens: what a plan is folded to."""
 _KEPT = 4
 """Lines of that for the hint, the summary and the question that follows."""
 _OUTCOMES = 40
@@ -151,8 +151,8 @@ def summary(plan: PlanResult) -> str:
 
 def show_outcome(result: ApplyResult, console: Console, *, verb: str = "apply") -> None:
     """One line per node that had something to do or failed, then one for the whole."""
-    told = [one for one in result.nodes.values() if not one.ok or one.changed or one.reboot]
-    for line in map(_outcome_line, told) if len(told) <= _OUTCOMES else _folded_outcomes(told):
+    shown = [one for one in result.nodes.values() if not one.ok or one.changed or one.reboot]
+    for line in map(_outcome_line, shown) if len(shown) <= _OUTCOMES else _folded_outcomes(shown):
         console.print(line, highlight=False)
     done = sum(outcome.as_declared for outcome in result.nodes.values())
     became = "are as declared" if verb == "apply" else "were rebooted and pass their checks"
@@ -177,11 +177,11 @@ def _outcome_line(outcome: NodeOutcome) -> str:
     return f"[red]{name}[/red]: {state}: {escape(outcome.error or '')}"
 
 
-def _folded_outcomes(told: list[NodeOutcome]) -> Iterator[str]:
+def _folded_outcomes(shown: list[NodeOutcome]) -> Iterator[str]:
     """Nodes with the same outcome in one line, those that failed by their reasons."""
     good: dict[tuple[int, str], list[NodeOutcome]] = {}
     bad: dict[tuple[bool, int], dict[str, str]] = {}
-    for one in told:
+    for one in shown:
         if one.ok:
             good.setdefault((one.changed, changes_text(one.reboot)), []).append(one)
         else:

@@ -39,7 +39,7 @@ _SHOWN = 10
 def asked_for(
     file: Path, kill_jobs: bool, boot_timeout: int | None, *, whether_due_or_not: bool = False
 ) -> Asked:
-    """The reboots that these options ask for, with what the cluster file says where they do not."""
+    """The reboots that these options ask for, with the cluster file's values where they are not given."""
     seconds = boot_timeout or load_cluster(file).waves.boot_timeout_seconds
     return Asked(seconds, kill_jobs, whether_due_or_not)
 

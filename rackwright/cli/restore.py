@@ -165,7 +165,7 @@ def _show(restoring: Restoring) -> None:
             say(f"{node}: destroyed: {line}", err=True)
     for node, lines in restoring.unknown.items():
         for line in lines:
-            say(f"{node}: cannot tell whether anything is destroyed: {line}", err=True)
+            say(f"{node}: it is not known whether anything would be destroyed: {line}", err=True)
 
 
 def _typed(cluster: Cluster, confirm: str | None) -> None:

@@ -29,7 +29,7 @@ class Console(rich.console.Console):
     """rich's, whose output has no other control characters than those of rich's own styles and cursor movements."""
 
     def __init__(self, **options: Any) -> None:  # noqa: ANN401 - rich's own
-        super().__init__(emoji=False, **options)  # `:name:` in what a node says stays as it is
+        super().__init__(emoji=False, **options)  # `:name:` in a node's text stays as it is
 
     def render(
         self,

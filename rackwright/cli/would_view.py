@@ -20,7 +20,7 @@ def show_would(fleet: FleetWould, console: Console) -> None:
     """Print each episode of each node, the nodes without one, what is UNKNOWN, and the verdict."""
     for node in fleet.nodes:
         for episode in node.record.episodes if node.record is not None else ():
-            _line(console, Status.FAIL, node.node, _told(episode))
+            _line(console, Status.FAIL, node.node, _text(episode))
     for node in fleet.nodes:
         if node.why is not None:
             _line(console, Status.UNKNOWN, node.node, node.why)
@@ -40,7 +40,7 @@ def _line(console: Console, status: Status, nodes: str, text: str) -> None:
     console.print(Text.assemble((word, STYLES[status]), "  ", (nodes, "bold"), "  ", text), soft_wrap=True)
 
 
-def _told(episode: Episode) -> str:
+def _text(episode: Episode) -> str:
     until = f" until {_when(episode.until)}" if episode.until is not None else ""
     passes = f"{episode.passes} pass{'es' if episode.passes != 1 else ''}"
     reason = episode.reason.removeprefix(HEALTH_PREFIX)

@@ -34,7 +34,7 @@ class Roles:
         return self.of_site.get(role) or options_class(role)
 
     def load(self, role: str) -> None:
-        """Import the options of a role of the site. Raises whatever its module raises, TypeError as `options_class`."""
+        """Import the options of a role of the site. Raises what its module raises, and TypeError as `options_class`."""
         if self._site is not None:
             serve(self._site)
             self.of_site[role] = _options_class(f"{PACKAGE}.{role}.options")

@@ -22,7 +22,7 @@ from rackwright.lab import dcgm_stand_in, gpu_fields, gpus, names, state
 from rackwright.lab.spec import NodeSpec
 from rackwright.model.sku import Gpus
 
-_REPLIES = "says"
+_REPLIES = "replies"
 KMSG = "kmsg"
 NEXT = "kmsg.next"
 """Sequence number of the next kernel line; journald takes no number twice in one boot."""

@@ -70,7 +70,7 @@ class Change:
     """The whole text of a file that is not sensitive, for `rackwright render`; not in the plan."""
 
     def __post_init__(self) -> None:
-        """What a node said becomes printable: it is shown to operators, in plans, journals and reports."""
+        """Text from a node becomes printable: it is shown to operators, in plans, journals and reports."""
         shown = {
             name: printable(value, _VALUE_MAX)
             for name in ("target", "before", "after", "because", "erases")

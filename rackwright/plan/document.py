@@ -39,7 +39,7 @@ class ChangeDocument(_Document):
 
 
 class OperationDocument(_Document):
-    """One operation that would change something; operations stand in the order in which they run."""
+    """One operation that would change something; operations are in the order in which they run."""
 
     role: str = Field(description="The role it belongs to.")
     name: str = Field(description="What it does.")

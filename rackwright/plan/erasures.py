@@ -43,7 +43,7 @@ def allowed(plan: PlanResult, serials: Iterable[str]) -> Erasable:
     """The disks of the plan with these serials.
 
     RackwrightError for a serial of which the plan erases no disk, or the disks of several nodes: a serial that was
-    mistyped, or that does not say which disk is meant, erases none.
+    mistyped, or that does not identify a disk, erases none.
     """
     chosen: dict[str, dict[str, str]] = {}
     for serial in dict.fromkeys(serials):

@@ -118,10 +118,10 @@ def number(count: int, kind: Kind | None) -> str:
 
 @dataclass(frozen=True)
 class Alike:
-    """Nodes of which the same is to be said, apart from their own names and addresses."""
+    """Nodes with the same message, apart from their own names and addresses."""
 
     texts: Mapping[str, str]
-    """What is said of each of them."""
+    """The message of each."""
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -130,12 +130,12 @@ class Alike:
 
     @property
     def text(self) -> str:
-        """What is said of the first."""
+        """The first one's message."""
         return next(iter(self.texts.values()))
 
     @property
     def same(self) -> bool:
-        """Whether exactly that is said of the others."""
+        """Whether the others have exactly that message."""
         return len(set(self.texts.values())) == 1
 
 

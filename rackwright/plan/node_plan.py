@@ -27,7 +27,7 @@ class PlannedOperation:
     """As they would run, hidden values masked; what goes through stdin is not part of them."""
 
     def __post_init__(self) -> None:
-        """Names and commands may hold what a node said: they become printable."""
+        """Names and commands may hold text from a node: they become printable."""
         object.__setattr__(self, "role", printable(self.role))
         object.__setattr__(self, "name", printable(self.name))
         object.__setattr__(self, "commands", tuple(map(printable_lines, self.commands)))
@@ -92,7 +92,7 @@ class NodePlan:
     """Operations, `ROLE: NAME`, that are due and cannot work before the reboot."""
 
     def __post_init__(self) -> None:
-        """What a node said becomes printable."""
+        """Text from a node becomes printable."""
         _make_printable(self, "error", "note")
         object.__setattr__(self, "after_reboot", tuple(map(printable, self.after_reboot)))
 
@@ -223,7 +223,7 @@ class NodeOutcome:
     """What only a reboot brings, as of the end of the apply."""
 
     def __post_init__(self) -> None:
-        """What a node said becomes printable."""
+        """Text from a node becomes printable."""
         _make_printable(self, "error")
 
     def to_json(self) -> dict[str, Any]:

@@ -24,7 +24,7 @@ _SETTING = re.compile(r"(?P<key>CVMFS_[A-Z_]+)=(?P<value>'[^']*'|\S*)(\s+#.*)?")
 _SECONDS = 20
 _LOOK = """
 import os
-said = len(os.listdir(arguments[0]))
+reading = len(os.listdir(arguments[0]))
 """
 
 

@@ -22,13 +22,13 @@ Context = CheckContext[HomeOptions]
 _NAMED_MAX = 5
 _LOOK = """
 import os, stat
-path, top, said = arguments[0], os.stat(arguments[0] + "/."), {}
+path, top, reading = arguments[0], os.stat(arguments[0] + "/."), {}
 for name in arguments[1:]:
     try:
         one = os.lstat(os.path.join(path, name))
-        said[name] = [stat.S_ISDIR(one.st_mode), one.st_uid, stat.S_IMODE(one.st_mode), one.st_dev == top.st_dev]
+        reading[name] = [stat.S_ISDIR(one.st_mode), one.st_uid, stat.S_IMODE(one.st_mode), one.st_dev == top.st_dev]
     except FileNotFoundError:
-        said[name] = None
+        reading[name] = None
 """
 """The mount point, then users: of each whether it is a folder, its uid and mode, and whether it is on that filesystem."""
 

@@ -31,7 +31,7 @@ _REFUSED = {
 _SECONDS = 15
 _LOOK = """
 import os
-said = len(os.listdir(arguments[0]))
+reading = len(os.listdir(arguments[0]))
 """
 
 

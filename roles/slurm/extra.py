@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class SlurmExtra(Frozen):
-    """Lines at the end of Slurm's files, `Key=Value`; Slurm checks them, rackwright only that none sets a key of its own."""
+    """Lines at the end of Slurm's files, `Key=Value`; Slurm checks them, rackwright checks only that none sets a managed key."""
 
     slurm_conf: ExtraLines = Field(
         default=(),

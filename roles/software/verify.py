@@ -19,13 +19,13 @@ _USER = "nobody"
 """An ordinary user that every node has."""
 _LOOK = """
 import os
-said = {}
+reading = {}
 for tree in arguments:
     try:
         found = [one.name for one in os.scandir(tree) if not one.name.startswith(".")]
-        said[tree] = len(found)
+        reading[tree] = len(found)
     except (FileNotFoundError, NotADirectoryError):
-        said[tree] = None
+        reading[tree] = None
 """
 """Trees; of each how many entries it has, or None where it is not a folder."""
 _SHELL = 'module -t avail 2>&1; status=$?; echo; printf "%s=%s\\n" status $status path "$MODULEPATH"'

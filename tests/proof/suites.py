@@ -447,7 +447,7 @@ SUITES = (
     ),
     Suite(
         name="hostile-node",
-        proves="Whatever one of three nodes answers to plan, apply, drift, verify, health and why, it alone is UNKNOWN, and "
+        proves="Any answer of one of three nodes to plan, apply, drift, verify, health and why, it alone is UNKNOWN, and "
         "the results of the others equal those of a run without it.",
         paths=(
             *_ENGINE,
@@ -704,7 +704,7 @@ SUITES = (
         name="alerts",
         proves="On a rack with the distribution's Prometheus, Alertmanager and exporters, a fault is made for each alert that a lab can have, "
         "the alert reaches a webhook and resolves after healing; so do the alerts of simulated BMCs, switches, UPSes and PDUs. Nothing "
-        "answers without the password or from outside the management network, and users see metrics of their own jobs only.",
+        "answers without the password or from outside the management network, and users see only the metrics of their jobs.",
         paths=_METRICS,
         tests=(
             "tests/racks/alerts/test_access.py",

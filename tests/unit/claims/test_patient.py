@@ -35,8 +35,8 @@ def run(text, *arguments, seconds=20.0, host=None):
 
 
 def test_what_it_says_comes_back():
-    assert run("said = {'arguments': arguments}", "a b", "'c") == {"arguments": ["a b", "'c"]}
-    assert len(run("said = 'x' * 300000")) == 300000  # more than a pipe holds
+    assert run("reading = {'arguments': arguments}", "a b", "'c") == {"arguments": ["a b", "'c"]}
+    assert len(run("reading = 'x' * 300000")) == 300000  # more than a pipe holds
 
 
 def test_one_that_hangs_is_left_behind():
@@ -51,7 +51,7 @@ def test_an_error_has_its_name():
         run("import os\nos.stat('/nowhere/at/all')")
     assert raised.value.name == "ENOENT"
     with pytest.raises(patient.AnswerError, match="KeyError"):
-        run("said = {}['x']")
+        run("reading = {}['x']")
     with pytest.raises(patient.AnswerError, match="the child process ended"):
         run("import os\nos._exit(3)")
 
@@ -60,10 +60,10 @@ def test_an_error_has_its_name():
 def test_what_cannot_be_read_is_unknown(printed):
     host = SimpleNamespace(run=lambda *_: SimpleNamespace(rc=0, stdout=printed, stderr=""))
     with pytest.raises(Undetermined, match="cannot parse"):
-        run("said = 1", host=host)
+        run("reading = 1", host=host)
 
 
 def test_without_python_it_is_unknown():
     host = SimpleNamespace(run=lambda *_: SimpleNamespace(rc=127, stdout="", stderr="sh: python3: not found"))
     with pytest.raises(Undetermined, match="python3"):
-        run("said = 1", host=host)
+        run("reading = 1", host=host)

@@ -114,7 +114,7 @@ def test_a_gpu_without_nvlink_has_no_link_that_goes_down(tmp_path, monkeypatch):
 
 def tool(folder, name, *arguments):
     """Run a tool as a node has it, its documents where they are placed, installed programs below the folder."""
-    text = (folder / name).read_text().replace(gpu_node.PRINTED, shlex.quote(str(folder / "says")))
+    text = (folder / name).read_text().replace(gpu_node.PRINTED, shlex.quote(str(folder / "replies")))
     text = text.replace("/usr/bin/", f"{folder}/installed/")
     return subprocess.run(["sh", "-c", text, name, *arguments], capture_output=True, text=True, check=False)
 

@@ -144,7 +144,7 @@ def result(name, given, always=None):
     return judged("cvmfs", CHECKS, name, made, worker(made), FakeHost(given, always))
 
 
-def answers(probe=f"Probing {PATH}... OK\n", table=TABLE, seen='{"said": 4}', shown=SHOWN):
+def answers(probe=f"Probing {PATH}... OK\n", table=TABLE, seen='{"reading": 4}', shown=SHOWN):
     words = (patient.PROGRAM, "20", verify._LOOK, PATH)
     return {
         f"timeout -s KILL 60 cvmfs_config probe {EESSI}": probe,

@@ -550,7 +550,7 @@ def client_answers(seen=FINE, alive=ALIVE, table=MOUNTED, home=PATH):
         for name, uid in (("alice", 2001), ("bob", 2002))
         for line, said in account(name, uid).items()
     }
-    said = seen if isinstance(seen, str) else json.dumps({"said": seen})
+    said = seen if isinstance(seen, str) else json.dumps({"reading": seen})
     return {
         **users,
         command(mount_probe.PROGRAM, "read", PATH, "5"): json.dumps(alive),

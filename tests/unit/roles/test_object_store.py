@@ -298,7 +298,7 @@ def test_an_endpoint_is_asked_with_the_declared_ca():
     assert result(ANSWERS, given, store_site({**BARE, "ca": "/etc/ca.pem"})).status == "PASS"
 
 
-def mounted(table=TABLE, seen='{"said": 3}', active="active"):
+def mounted(table=TABLE, seen='{"reading": 3}', active="active"):
     words = (patient.PROGRAM, "15", verify._LOOK, PATH)
     return {
         **unit(UNIT, active=active),

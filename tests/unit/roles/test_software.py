@@ -132,7 +132,7 @@ ASKED = (
 
 
 def answers(made, alive=ALIVE, seen=None, shown=SHOWN):
-    said = seen if isinstance(seen, str) else json.dumps({"said": {TREE: 1} if seen is None else seen})
+    said = seen if isinstance(seen, str) else json.dumps({"reading": {TREE: 1} if seen is None else seen})
     lmod = names(worker(made).family, "lmod").packages
     return {
         **installed(worker(made).family, lmod),
