@@ -88,8 +88,8 @@ def _troubles(cluster: Cluster, live: Live) -> list[tuple[Trouble, tuple[str, ..
     found = []
     for number, (reasons, names) in enumerate(listed, 1):
         shown = LEVELS[reasons[0].level]
-        listed = live.nodes[names[0]].reasons if len(names) == 1 else reasons
-        lines = tuple((one.source.value, one.text) for one in listed)
+        exact = live.nodes[names[0]].reasons if len(names) == 1 else reasons
+        lines = tuple((one.source.value, one.text) for one in exact)
         trouble = Trouble(f"w{number}", shown.look, shown.label, fold(names), len(names), lines)
         found.append((trouble, tuple(names)))
     return found
