@@ -17,7 +17,7 @@ from pydantic import AfterValidator, BaseModel, Field
 from rackwright.documents.nearest import short
 from rackwright.model.options import RoleOptions
 from rackwright.model.text import mistake
-from rackwright.render import source
+from rackwright.shipped import template_source
 
 FIELD = "extra"
 """Name of the option of every role that takes extra lines."""
@@ -140,7 +140,7 @@ class ExtraFile:
         """Each key that rackwright sets, as it is compared, to the option that it comes from, where that is known."""
         found: dict[str, str | None] = {}
         for template in self.templates:
-            for line in source(template).splitlines():
+            for line in template_source(template).splitlines():
                 for key in self._keys_of_template(line):
                     plain = self.syntax.plain(key)
                     found[plain] = found.get(plain) or _option_in(line, options)

@@ -23,12 +23,6 @@ def _environment() -> Environment:
     )
 
 
-@cache
-def source(template: str) -> str:
-    """The text of `templates/<role>/<name>.j2` itself, not rendered."""
-    return (TEMPLATES / template).read_text(encoding="utf-8")
-
-
 def render(template: str, **variables: Any) -> str:  # noqa: ANN401 - jinja2 takes anything
     """Render `templates/<role>/<name>.j2`; an undefined variable is an error."""
     return _environment().get_template(template).render(**variables)

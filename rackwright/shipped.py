@@ -1,4 +1,4 @@
-"""The deploy that ships with rackwright, and which deploy a cluster runs."""
+"""What ships with rackwright: its deploy and its templates; and which deploy a cluster runs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,12 @@ from rackwright.site_folder import site_folder
 
 SITE_DEPLOY = Path(__file__).resolve().parent / "deploys" / "site.py"
 TEMPLATES = Path(__file__).resolve().parent / "templates"
+
+
+@cache
+def template_source(name: str) -> str:
+    """The text of `templates/<role>/<name>.j2` itself, not rendered."""
+    return (TEMPLATES / name).read_text(encoding="utf-8")
 
 
 def deploy_of(cluster_file: Path) -> Path:

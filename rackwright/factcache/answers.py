@@ -223,7 +223,7 @@ class Answers:
             with _reading:
                 return read_reply(result.stdout, count, may_be_same=expect is not None)
         except Refused as refused:
-            raise Refused(f"its answer was refused: {refused}") from None
+            raise Refused(f"its answer is invalid: {refused}") from None
 
     def _note_answers(self, questions: Sequence[Asked], answers: Sequence[AnswerLines]) -> None:
         for question, (status, out, err) in zip(questions, answers, strict=True):

@@ -56,7 +56,7 @@ def open_node(cluster: Cluster, node: Node, cache: ClassCache | FactCache | None
         sudo = cluster.ssh.become == "sudo"
         result = run(client, command, sudo=sudo, stdin=stdin, timeout=limit, limit=REPLY_MAX_BYTES)
         if result.exit_status == TOO_MUCH_OUTPUT:
-            raise Refused(f"its answer was refused: {last_line('', result.stderr)}")
+            raise Refused(f"its answer is invalid: {last_line('', result.stderr)}")
         if result.exit_status == TIMED_OUT:
             raise ConnectionFailed(
                 f"{node.name} did not report its state within {limit} s.{_stalled(result.stderr)}",

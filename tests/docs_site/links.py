@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s]+)\)")
+_IMAGE = re.compile(r"!\[([^\]]*)\]\(([^)\s]+)\)")
 _FENCE = re.compile(r"(^ *```.*?^ *```|^    [^\n]*$)", re.MULTILINE | re.DOTALL)
 _COMMAND = re.compile(r"(?<![\[`])`rackwright ([a-z-]+)( [^`]*)?`(?!\])")
 _ROLE = re.compile(r"\b(roles? )`([a-z0-9_]+)`(?!\])")
@@ -58,7 +59,14 @@ def translated(text: str, source: str, shown_at: str, titles: Mapping[str, str] 
         label = (titles or {}).get(there, match[1]) if is_name else match[1]
         return f"[{label}]({relative}{'#' + anchor if anchor else ''})"
 
-    return _outside_code(text, lambda piece: _LINK.sub(link, piece))
+    def image(match: re.Match[str]) -> str:
+        target = _in_repository(match[2], source)
+        if target is None:
+            return match[0]
+        there = posixpath.relpath(target.removeprefix("docs/"), posixpath.dirname(shown_at) or ".")
+        return f"![{match[1]}]({there})"
+
+    return _outside_code(text, lambda piece: _IMAGE.sub(image, _LINK.sub(link, piece)))
 
 
 def linked(text: str, page: str, site: Site) -> str:

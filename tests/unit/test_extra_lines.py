@@ -64,7 +64,7 @@ def test_what_a_plan_is_marked_with(before, after, mark):
         ("A=1\\", "The line ends with a backslash, which would join it with the next one."),
         ("A=\u00e9", "The line has characters that are not ASCII."),
         ("A=" + "x" * 1000, "The line has more than 1000 characters."),
-        ("A=1\nKillWait=5", "holds a line break"),
+        ("A=1\nKillWait=5", "contains a line break"),
         ("A=1\x1b[2J", "control character"),
     ],
 )

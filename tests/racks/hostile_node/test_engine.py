@@ -78,7 +78,7 @@ def test_the_plan_of_the_others_is_that_of_a_clean_run(site: Site, clean: list[d
         assert [node["operations"] for node in _others(whole)] == [node["operations"] for node in clean], kind
         for found in (document, whole):
             mine = _hostile(found)
-            assert (mine["error"] or "").startswith("its answer was refused: "), (kind, mine)
+            assert (mine["error"] or "").startswith("its answer is invalid: "), (kind, mine)
             assert (mine["operations"], mine["unreachable"]) == ([], False), kind
     site.plan(2)
 
@@ -116,7 +116,7 @@ def test_endless_output_and_silence(site: Site, clean: list[dict[str, Any]]) -> 
     with answering(site, b"", then="yes"):
         document = site.plan(1)
     assert _others(document) == clean
-    assert _hostile(document)["error"] == "its answer was refused: more than 4 MiB of output: stopped reading"
+    assert _hostile(document)["error"] == "its answer is invalid: more than 4 MiB of output: stopped reading"
     with (
         site.declaring(lambda content: content["ssh"].update(command_timeout_seconds=10)),
         answering(site, b"", then="sleep 600"),

@@ -154,7 +154,7 @@ def test_failures_disruptions_and_erasures_are_named_beside_a_thousand_nodes(tho
     for number, name in enumerate(names(40)):
         error = f"Cannot connect to {name} (10.9.0.{number}, port 22): no answer within 10 s."
         nodes[name] = NodePlan(name, error=error, unreachable=True)
-    nodes["odd1"] = NodePlan("odd1", error="its answer was refused: 17 MiB")
+    nodes["odd1"] = NodePlan("odd1", error="its answer is invalid: 17 MiB")
     disks = tuple(
         Change("disk", f"/dev/nvme{number}n1 (serial S{number}, 3840 GB)", "ext4", "xfs", erases=f"S{number}")
         for number in range(20)
@@ -169,7 +169,7 @@ def test_failures_disruptions_and_erasures_are_named_beside_a_thousand_nodes(tho
         "worker[0001-0040]: unreachable: worker0001: Cannot connect to worker0001 (10.9.0.0, port 22): no answer"
         in text
     )
-    assert "odd1: cannot be planned: its answer was refused: 17 MiB" in text
+    assert "odd1: cannot be planned: its answer is invalid: 17 MiB" in text
     assert "erases 20 disks on gpu0007, one of them gpu0007: /dev/nvme0n1 (serial S0, 3840 GB): ext4" in text
     assert "gpu0009: Stop it (disruptive)  ~ unit a.service (running -> stopped)" in text
     assert len(text.splitlines()) <= 100

@@ -80,7 +80,7 @@ def test_what_is_no_reply_is_refused_and_not_trusted_one_by_one(said: str, why: 
     asked = answering(said)
     with pytest.raises(Refused) as refused:
         asked.fetch_all(DIGEST)
-    assert str(refused.value).startswith(f"its answer was refused: {why}")
+    assert str(refused.value).startswith(f"its answer is invalid: {why}")
     assert asked.note is None
 
 
@@ -168,7 +168,7 @@ def test_the_quick_check_of_the_others_goes_on(fleet, kind: str) -> None:
     plans = {plan.node: plan for plan in quick_check(cluster, cluster.nodes, cache, None)}
     assert plans["head1"] == NodePlan("head1", executions=1)
     assert plans["worker2"] == NodePlan("worker2", executions=1)
-    assert plans["worker1"].error.startswith("its answer was refused: ")
+    assert plans["worker1"].error.startswith("its answer is invalid: ")
     assert plans["worker1"].error.isprintable()
     assert (plans["worker1"].unreachable, plans["worker1"].executions) == (False, 1)
     assert set(limits) == {REPLY_MAX_BYTES}
@@ -179,7 +179,7 @@ def test_endless_output_is_the_node_s_own_error(fleet) -> None:
     status["worker1"] = TOO_MUCH_OUTPUT
     found = open_node(cluster, cluster.by_name["worker1"], cache)
     assert isinstance(found, NodePlan)
-    assert found.error == "its answer was refused: more than 4 MiB of output: stopped reading"
+    assert found.error == "its answer is invalid: more than 4 MiB of output: stopped reading"
 
 
 @pytest.mark.parametrize(

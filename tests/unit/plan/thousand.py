@@ -14,11 +14,11 @@ from tests.examples import INVENTORY
 _PLAN = """
 import json, sys; from pathlib import Path
 from rackwright.clusterfile.load import load_cluster; from rackwright.data import Site
-from rackwright.engine.reports import Reports; from rackwright.engine.session import SITE
+from rackwright.engine.reports import Reports; from rackwright.shipped import SITE_DEPLOY
 from rackwright.pyinfra_driver.driver import Driver; from rackwright.pyinfra_driver.offline import EmptyNode
 cluster = load_cluster(Path(sys.argv[1])); reports = Reports()
 sites = [Site(cluster, cluster.by_name[name], offline=True) for name in sys.argv[2:]]
-Driver(sites, SITE, reports, connector=EmptyNode).plan()
+Driver(sites, SITE_DEPLOY, reports, connector=EmptyNode).plan()
 print(json.dumps({name: plan.to_json() for name, plan in reports.plans.items()}))
 """
 _WORKER, _ADDRESS = "gpu001", "10.10.1.1"

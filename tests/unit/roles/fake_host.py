@@ -14,12 +14,12 @@ from pydantic import ValidationError
 
 from rackwright.claims.check import Check, CheckResult
 from rackwright.data import Site
-from rackwright.engine.session import SITE
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.options import RoleOptions
 from rackwright.plan.node_plan import NodePlan
 from rackwright.pyinfra_driver.driver import Driver
 from rackwright.pyinfra_driver.offline import EmptyNode
+from rackwright.shipped import SITE_DEPLOY
 from rackwright.verify.judge import Patience, ask, out_of_scope
 from rackwright.verify.selection import PlannedCheck
 
@@ -100,7 +100,7 @@ class _Kept:
 def planned(cluster: Cluster, node: Node, connector: type[EmptyNode] = EmptyNode) -> NodePlan:
     """What deploys/site.py would do to this node if nothing were on it yet, or what `connector` reports."""
     kept = _Kept()
-    Driver([Site(cluster, node, offline=True)], SITE, kept, connector=connector).plan()
+    Driver([Site(cluster, node, offline=True)], SITE_DEPLOY, kept, connector=connector).plan()
     return kept.plans[0]
 
 

@@ -156,7 +156,7 @@ def test_code_of_another_user_is_not_run(site):
 
 def test_an_unknown_role_names_those_of_the_site(site):
     site.change("cluster.yaml", "  motd: {contact", "  munged: {}\n  motd: {contact")
-    assert ("munged: {}", "There is no role munged.") in site.mistakes()
+    assert ("munged: {}", "Role munged does not exist.") in site.mistakes()
 
 
 def test_show_prints_them(rackwright, site):

@@ -100,7 +100,7 @@ def test_wrong_data_fails():
         (line({"write": {"missing": "fio cannot be started: No such file or directory"}}), "UNKNOWN",
          "w1 alone: write: fio cannot be started: No such file or directory: the role storage_bench installs it"),
         (line({"write": {"hung": True}}), "UNKNOWN",
-         "w1 alone: write: not finished within 900 s: the filesystem hangs, or is far too slow"),
+         "w1 alone: write: did not end within 900 s: the filesystem hangs, or is far too slow"),
         (alone(write="fio-3.33-full.txt", read=None, write_exit=2), "UNKNOWN", "w1 alone: write: fio ended with ENOSPC"),
         (alone(write="fio-3.33-nofolder.txt", read=None), "UNKNOWN", "is not a directory (exit status 0)"),
         (line({"error": "cannot switch to user bench: KeyError"}), "UNKNOWN", "w1 alone: cannot switch to user bench: KeyError"),
