@@ -27,7 +27,9 @@ lab_app = typer.Typer(
     help="A rack of containers and virtual machines on this host: boot it, break it, heal it.",
 )
 
-DEFAULT_FILE = Path("inventory/lab.yaml")
+_FILES = (Path("inventory/lab.yaml"), Path("cluster.yaml"))
+DEFAULT_FILE = next((path for path in _FILES if path.is_file()), _FILES[0])
+"""A checkout's lab rack, or the cluster file of the site folder in which the command runs."""
 
 File = Annotated[Path, typer.Argument(help="The cluster file.", show_default=True)]
 FileOption = Annotated[Path, typer.Option("--file", "-f", help="The cluster file.")]

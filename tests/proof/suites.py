@@ -379,6 +379,40 @@ SUITES = (
         smoke_environment={"RACKWRIGHT_TEST_DGX": "head1 gpu001"},
     ),
     Suite(
+        name="site-folder",
+        proves="From an empty folder with the wheel alone, `init` writes a site; a role and a check of that site are validated with "
+        "line numbers, applied on a rack, verified, listed in the report of `accept`, and each is seen to find its fault; plain pytest "
+        "and plain pyinfra reach the same nodes, and a node that is off is UNKNOWN.",
+        paths=(
+            *_ENGINE,
+            "inventory/lab.yaml",
+            "pyproject.toml",
+            "rackwright/accept",
+            "rackwright/init",
+            "rackwright/pytest_plugin.py",
+            "rackwright/render.py",
+            "rackwright/shipped.py",
+            "rackwright/site_folder.py",
+            "rackwright/verify",
+            "roles",
+            "templates",
+            "tests/conftest.py",
+            "tests/crowd.py",
+            "tests/factories.py",
+            "tests/racks/conftest.py",
+            "tests/racks/program.py",
+            "tests/racks/site.py",
+            "tests/racks/warm.py",
+            "tests/racks/site_folder",
+            "tests/unit/conftest.py",
+            "tests/unit/cli/conftest.py",
+            "tests/unit/site",
+            "tests/unit/verify/conftest.py",
+        ),
+        tests=("tests/racks/site_folder", "-m", "lab"),
+        smoke=("tests/unit/site",),
+    ),
+    Suite(
         name="kill-9",
         proves="An apply killed with SIGKILL at 40 random moments, in each of its stages, reaches the same end "
         "state when it is resumed; `lab up`, `lab down` and an image build, killed at each step, leave nothing "
