@@ -481,7 +481,7 @@ SUITES = (
     ),
     Suite(
         name="hostile-node",
-        proves="Any answer of one of three nodes to plan, apply, drift, verify, health and why, it alone is UNKNOWN, and "
+        proves="If one of three nodes answers nonsense to plan, apply, drift, verify, health and why, it alone is UNKNOWN, and "
         "the results of the others equal those of a run without it.",
         paths=(
             *_ENGINE,

@@ -78,7 +78,7 @@ def test_the_nodes_are_shown_and_typed(rackwright, file, ran):
     assert [node.name for node in ran.asked[0].nodes] == list(NODES)
     assert (ran.asked[0].mode, ran.asked[0].serials) == ("install", {})
     assert "to be installed: what is on the declared disks is lost" in found.err
-    for text in ("10.9.0.11 redfish", "as its BMC says", "02:00:00:00:00:01", "pci-0000:00:17.0-ata-1"):
+    for text in ("10.9.0.11 redfish", "as its BMC reports", "02:00:00:00:00:01", "pci-0000:00:17.0-ata-1"):
         assert text in found.err
     assert "virtual-media, Secure Boot on" in found.err
     assert "ready" in found.out

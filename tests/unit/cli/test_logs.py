@@ -128,7 +128,7 @@ def test_what_is_not_known_is_said_and_decides(rackwright, asked, file):
     result = rackwright("logs", file)
     assert result.status == 4
     assert result.err.splitlines() == [
-        "no such line in the journal store on h1",
+        "no matching line in the journal store on h1",
         "UNKNOWN h1 has no line of w2",
     ]
 

@@ -80,7 +80,7 @@ def test_an_empty_head_needs_yes(rackwright, asked):
         ({"destroyed": {"head1": ("2 jobs in the queue",)}}, "head1: destroyed: 2 jobs in the queue"),
         (
             {"unknown": {"head1": ("the queue: no answer",)}},
-            "head1: cannot tell whether anything is destroyed: the queue: no answer",
+            "head1: it is not known whether anything would be destroyed: the queue: no answer",
         ),
     ],
 )
