@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, ClassVar
 
 from rackwright.ssh import RootShell
 from rackwright.verify.backend import NodeBackend
 
 SCHEME = "rackwright"
+
+
+def node_in(test: str, nodes: Collection[str]) -> str | None:
+    """The node in a test's id, `test_x[rackwright://gpu-1-another parameter]`; None where it uses no `host`."""
+    _, _, rest = test.rpartition(f"[{SCHEME}://")
+    words = rest.rstrip("]").split("-") if rest != test else []
+    names = ("-".join(words[:length]) for length in range(len(words), 0, -1))
+    return next((name for name in names if name in nodes), None)
 
 
 class PytestBackend(NodeBackend):

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import re
+from functools import cached_property
 
 from xdist.scheduler import LoadScopeScheduling
 
-from rackwright.verify.pytest_backend import SCHEME
-
-_NODE = re.compile(rf"\[{SCHEME}://([^\]]+)\]$")
+from rackwright.verify.pytest_backend import SCHEME, node_in
 
 
 class ByNode(LoadScopeScheduling):  # type: ignore[misc]
     """Tests without a node are spread by module, as pytest-xdist does."""
 
+    @cached_property
+    def _nodes(self) -> frozenset[str]:
+        hosts = str(self.config.option.hosts).split(",")
+        return frozenset(host.removeprefix(f"{SCHEME}://") for host in hosts)
+
     def _split_scope(self, nodeid: str) -> str:
-        found = _NODE.search(nodeid)
-        return found[1] if found else str(super()._split_scope(nodeid))
+        return node_in(nodeid, self._nodes) or str(super()._split_scope(nodeid))

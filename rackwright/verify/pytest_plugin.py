@@ -174,8 +174,9 @@ def node_of(cluster: Cluster, host: Host) -> Node:
     raise pytest.UsageError(f"--hosts: {name} is neither a node nor a management address of {cluster.path}")
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """One test for each check of each role."""
+    """One test for each check of each role; the node comes first in its id, as testinfra has it for all tests."""
     if "ask_check" not in metafunc.fixturenames:
         return
     cluster = metafunc.config.stash[_CLUSTER]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Generator, Iterable
 from pathlib import Path
 from typing import Any
@@ -13,9 +12,8 @@ import pytest
 from rackwright.claims.check import NotInScope, Warned
 from rackwright.status import Status
 from rackwright.verify.judge import judge_assertion
-from rackwright.verify.pytest_backend import SCHEME
+from rackwright.verify.pytest_backend import node_in
 
-_HOST = re.compile(rf"{SCHEME}://")
 _PROPERTY = "rackwright"
 
 
@@ -75,12 +73,12 @@ class Results:
 
     def _expect(self, ids: Iterable[str]) -> None:
         for nodeid in ids:
-            test, _, parameters = nodeid.partition("[")
+            test = nodeid.partition("[")[0]
             self._found.setdefault(
                 nodeid,
                 {
                     "check": f"{Path(test.partition('::')[0]).name}::{test.partition('::')[2]}",
-                    "node": self._node(parameters),
+                    "node": node_in(nodeid, self._nodes),
                     "status": Status.UNKNOWN.value,
                     "evidence": "the test did not run to its end",
                     "seconds": 0.0,
@@ -102,12 +100,6 @@ class Results:
                 "evidence": "; ".join(lines) or report.longreprtext,
                 "seconds": 0.0,
             }
-
-    def _node(self, parameters: str) -> str | None:
-        """The node in the parameters of a test's id, `rackwright://gpu-1-other]`; None: it uses no `host`."""
-        rest = _HOST.split(parameters)[-1].rstrip("]") if _HOST.search(parameters) else ""
-        fitting = [name for name in self._nodes if rest == name or rest.startswith(f"{name}-")]
-        return max(fitting, key=len, default=None)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """What a phase came to; a phase without a verdict leaves the one before."""

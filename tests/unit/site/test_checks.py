@@ -9,6 +9,7 @@ import pytest
 
 from rackwright.status import Status
 from rackwright.verify import verify
+from rackwright.verify.pytest_backend import node_in
 from rackwright.verify.site_checks import site_checks
 from tests.unit.verify.conftest import LocalShell
 
@@ -197,3 +198,18 @@ def test_mistakes_are_usage_errors(checked):
     checked.change("cluster.yaml", "  munge: {}", "  mungee: {}")
     status, out = under_pytest(checked, "checks")
     assert (status, "Role mungee does not exist." in out) == (4, True)
+
+
+@pytest.mark.parametrize(
+    ("test", "node"),
+    [
+        ("checks/test_x.py::test_a[rackwright://gpu-1]", "gpu-1"),
+        ("checks/test_x.py::test_a[rackwright://gpu-1-more-[x]]", "gpu-1"),
+        ("checks/test_x.py::test_a[rackwright://gpu-11]", "gpu-11"),
+        ("checks/test_x.py::test_a[rackwright://gpu-2]", None),
+        ("checks/test_x.py::test_a[gpu-1]", None),
+        ("checks/test_x.py::test_a", None),
+    ],
+)
+def test_the_node_in_a_tests_id(test, node):
+    assert node_in(test, {"gpu", "gpu-1", "gpu-11"} if node else {"gpu-1"}) == node
