@@ -152,7 +152,7 @@ def test_rules_of_others_survive_and_our_own_come_back(site: Site):
         for by_hand, reported in (
             (f"nft insert rule {TABLE} input tcp dport 4444 accept", "tcp dport 4444 accept"),
             (f"nft flush chain {TABLE} refused", "rules are missing"),
-            (f"nft delete table {TABLE}", f"the table {TABLE} is not there"),
+            (f"nft delete table {TABLE}", f"the table {TABLE} is not loaded"),
         ):
             site.on("worker1", by_hand)
             plan = site.plan(2)
@@ -238,6 +238,6 @@ def test_who_may_only_read_files_sees_no_drift_where_there_is_none(site: Site):
     assert site.on("worker1", ask).strip() == "as declared"
     site.on("worker1", "systemctl stop rackwright-firewall")
     try:
-        assert site.on("worker1", ask).strip() == "rackwright-firewall.service does not run"
+        assert site.on("worker1", ask).strip() == "rackwright-firewall.service is not active"
     finally:
         site.on("worker1", "systemctl start rackwright-firewall")
