@@ -113,7 +113,7 @@ def test_role_and_check_are_in_the_report(applied):
 
 
 def test_their_faults_are_found(applied):
-    applied.run("rackwright", "lab", "exec", "worker2", "chmod", "755", "/shared")
+    applied.run("rackwright", "lab", "exec", "worker2", "sh", "-c", "rm -f /shared/of-ada; chmod 755 /shared")
     verified = json.loads(applied.run("rackwright", "verify", "cluster.yaml", "--json", status=3))
     failed = {(one["role"], one["node"]) for one in verified["results"] if one["status"] == "FAIL"}
     assert failed == {("shared", "worker2"), ("checks", "worker2")}
@@ -127,12 +127,14 @@ def test_plain_pytest_reaches_all_nodes(applied):
     out = applied.run("pytest", "--cluster", "cluster.yaml", "checks", "-rA")
     assert "test_shared.py::test_ada_can_write[rackwright://worker1]" in out
     assert "test_site.py::test_the_name_is_the_declared_one[rackwright://head1]" in out
-    assert "bringing up nodes" in out  # several processes
+    assert "3 workers" in out  # processes of pytest-xdist
 
 
 def test_plain_pyinfra_runs_the_same_deploy(applied):
-    out = applied.run("pyinfra", "-y", "@rackwright/cluster.yaml::worker1", "deploys/site.py", "--dry")
-    assert "Create the shared folder" in out
+    applied.run("rackwright", "lab", "exec", "worker1", "rm", "/shared/README")
+    out = applied.run("pyinfra", "@rackwright/cluster.yaml::worker1", "deploys/site.py", "--dry")
+    assert "shared | Write its README" in out
+    applied.run("rackwright", "apply", "cluster.yaml", "--yes")
 
 
 def test_a_node_that_is_off_is_unknown(applied):
