@@ -11,7 +11,8 @@ from rackwright.atomic_write import write_atomically
 from rackwright.clusterfile.json_schema import cluster_schema
 from rackwright.clusterfile.load import load
 from rackwright.errors import RackwrightError
-from rackwright.init.start import FILE, Start, cluster_files
+from rackwright.init.start import FILE, LOCK, Start, cluster_files
+from rackwright.model.text import label_mistake
 from rackwright.render import render
 
 SCHEMA = "cluster.schema.json"
@@ -49,9 +50,19 @@ class NewSite:
 
 
 def make_site(folder: Path, start: Start) -> NewSite:
-    """Write the folder. RackwrightError, and nothing written, where a file is there with another text."""
+    """Write the folder; the cluster is named after it where that is a valid name, else as the example.
+
+    RackwrightError, and nothing written, where a file is there with another text.
+    """
     files = cluster_files(start, _SECTION)
-    cluster = str(_name_of(files[FILE]))
+    example = _name_of(files[FILE])
+    cluster = folder.absolute().name
+    if label_mistake(cluster) is None:
+        files[FILE] = files[FILE].replace(f"\n  name: {example}\n", f"\n  name: {cluster}\n", 1)
+        if LOCK in files:
+            files[LOCK] = files[LOCK].replace(f"\ncluster: {example}\n", f"\ncluster: {cluster}\n", 1)
+    else:
+        cluster = example
     files |= _rendered(cluster, start)
     differ = [name for name, text in files.items() if _other_text(folder / name, text)]
     if differ:

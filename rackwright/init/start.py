@@ -10,6 +10,7 @@ _INVENTORY = Path(__file__).resolve().parent.parent / "inventory"
 STEM = "cluster"
 FILE = f"{STEM}.yaml"
 """Name of the cluster file in a site's folder."""
+LOCK = f"{STEM}.lock.yaml"
 _ROLES = re.compile(r"^roles:.*\n", re.MULTILINE)
 
 

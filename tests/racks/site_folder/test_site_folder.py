@@ -23,7 +23,7 @@ class Installed:
 
     def __init__(self, place: Path) -> None:
         self.bin = place / "venv" / "bin"
-        self.folder = place / "site"
+        self.folder = place / NAME  # which names the cluster
         self.environment = {
             **{
                 key: value
@@ -64,8 +64,6 @@ def installed(tmp_path_factory):
     )
     made = Installed(place)
     made.run("rackwright", "init", made.folder)
-    file = made.folder / "cluster.yaml"
-    file.write_text(file.read_text().replace("  name: lab\n", f"  name: {NAME}\n", 1))
     yield made
     made.run("rackwright", "lab", "down", "cluster.yaml", status=None)
 

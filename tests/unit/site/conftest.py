@@ -25,7 +25,7 @@ def _made():
     """Made once in a process: its schema takes a second."""
     folder = tempfile.TemporaryDirectory(prefix="rackwright-site-")
     atexit.register(folder.cleanup)
-    return make_site(Path(folder.name), Start.LAB).folder
+    return make_site(Path(folder.name) / "lab", Start.LAB).folder
 
 
 class Site:

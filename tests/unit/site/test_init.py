@@ -32,7 +32,8 @@ def test_the_example_file_is_kept_but_for_names_and_the_role(tmp_path):
 
     shipped = (_INVENTORY / f"{original[0]}.yaml").read_text().replace(*original).splitlines()
     added = [line for line in site.file.read_text().splitlines() if line not in shipped]
-    assert [line.split(":")[0].strip() for line in added] == ["motd"]
+    assert added[0] == "  name: new"
+    assert [line.split(":")[0].strip() for line in added[1:]] == ["motd"]
 
 
 def test_again_writes_nothing_and_completes_what_is_missing(tmp_path):
@@ -111,5 +112,10 @@ def test_its_python_is_clean(site):
 def test_the_command(rackwright, tmp_path):
     result = rackwright("init", tmp_path / "new", "--from", "small")
     assert result.status == 0
-    assert "new/cluster.yaml: cluster small, from the example small" in result.out
+    assert "new/cluster.yaml: cluster new, from the example small" in result.out
     assert rackwright("validate", tmp_path / "new" / "cluster.yaml").status == 0
+
+
+def test_the_cluster_is_named_after_its_folder_where_that_is_a_name(tmp_path):
+    assert load(make_site(tmp_path / "gpu-farm", Start.LAB).file).cluster.name == "gpu-farm"
+    assert load(make_site(tmp_path / "My Cluster", Start.LAB).file).cluster.name == "lab"
