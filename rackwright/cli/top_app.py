@@ -163,7 +163,7 @@ class TopApp(App[None]):
     def _change(self, table: DataTable[Text], name: str, new: tuple[Text, ...]) -> None:
         for (column, _), old_cell, cell in zip(COLUMNS, self._shown[name], new, strict=True):
             if old_cell != cell:
-                table.update_cell(name, column, cell)
+                table.update_cell(name, column, cell, update_width=True)
         self._shown[name] = new
 
     def _show_detail(self) -> None:

@@ -72,6 +72,20 @@ def test_each_node_is_a_line_in_its_rack():
     drive(check)
 
 
+def test_a_reason_that_comes_later_has_room_on_the_screen():
+    reason = "root@control: the fan of PSU 2 is loud"
+
+    async def check(app, pilot, source):
+        await _until(lambda: lines(app))
+        source.states["gpu0002"] = state("IDLE+DRAIN", reason=reason, by="root")
+        await refreshed(app, pilot)
+        table = app.screen_stack[0].query_one(DataTable)
+        width = table.columns[next(key for key in table.columns if key.value == "reason")].content_width
+        assert width >= len(reason)
+
+    drive(check)
+
+
 def test_what_changes_is_shown():
     async def check(app, pilot, source):
         await _until(lambda: lines(app))
