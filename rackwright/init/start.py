@@ -35,9 +35,9 @@ def cluster_files(start: Start, section: str) -> dict[str, str]:
     for path in sorted(_INVENTORY.glob(f"{start.stem}.*")):
         if path.suffix == ".age" or not path.is_file():
             continue  # secrets are never copied
-        text = path.read_text().replace(f"inventory/{start.stem}.yaml", FILE).replace(start.stem, STEM)
-        if start is Start.LAB:
-            text = path.read_text().replace(f"inventory/{start.stem}.yaml", FILE)
+        text = path.read_text().replace(f"inventory/{start.stem}.yaml", FILE)
+        if start is not Start.LAB:  # "lab" is a word of its text
+            text = text.replace(start.stem, STEM)
         name = f"{STEM}{path.name.removeprefix(start.stem)}"
         found[name] = (
             _ROLES.sub(lambda found: f"{found[0]}  {section}\n", text, count=1) if name == FILE else text
