@@ -21,6 +21,7 @@ from types import ModuleType
 PACKAGE = "roles"
 """The package that a site's roles are imported from."""
 DEPLOY = Path("deploys/site.py")
+_SHIPPED_ROLES = (Path(__file__).resolve().parent / PACKAGE).resolve()
 _SOURCES = (".py", ".j2", ".yaml")
 
 
@@ -59,6 +60,10 @@ class SiteFolder:
 def site_folder(cluster_file: Path) -> SiteFolder:
     """What is beside a cluster file. A folder in `roles/` is a role when it has an `options.py`."""
     folder = cluster_file.absolute().parent
+    if (folder / PACKAGE).resolve() == _SHIPPED_ROLES:
+        return SiteFolder(
+            folder
+        )  # the root of a checkout of rackwright: its roles and deploy are the shipped ones
     deploy = folder / DEPLOY
     return SiteFolder(
         folder,

@@ -113,6 +113,11 @@ def _check_deploy(report: Report, site: SiteFolder, declared: list[str]) -> None
                     key=True,
                 )
         return
+    for place in (site.path, site.deploy.parent, site.deploy):
+        if (why := open_to_others(place, Path(report.document.file))) is not None:
+            hint = f"check what is in it, then `chown` or `chmod o-w {place}`"
+            report.add(("roles",), f"{DEPLOY} is not run: {why}.", hint, key=True)
+            return
     parsed = _parse(site.deploy)
     if isinstance(parsed, str):
         report.add(("roles",), f"{DEPLOY}:{parsed}", "correct the file", key=True)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 
+import rackwright as rackwright_package
+from rackwright.clusterfile.load import load
 from rackwright.clusterfile.roles import package_of
 from rackwright.engine.render import render_node
 from rackwright.factcache.cache import version_key
@@ -162,3 +165,24 @@ def test_an_unknown_role_names_those_of_the_site(site):
 def test_show_prints_them(rackwright, site):
     out = rackwright("show", site.file).out
     assert "roles.motd.contact" in out
+
+
+@pytest.mark.parametrize("name", ["deploys", "deploys/site.py"])
+def test_a_deploy_that_others_may_write_is_not_run(site, name):
+    (site.folder / name).chmod(0o777)
+    assert any(
+        message.startswith("deploys/site.py is not run: every user may write to")
+        for _, message in site.mistakes()
+    )
+
+
+def test_a_cluster_file_in_the_root_of_a_checkout_has_the_shipped_roles(site, tmp_path):
+    checkout = tmp_path / "checkout"
+    checkout.mkdir()
+    for room in ("roles", "deploys", "templates"):
+        (checkout / room).symlink_to(Path(rackwright_package.__file__).resolve().parent / room)
+    site.change("cluster.yaml", "  motd: {contact: the operators of this cluster}", "  # ")
+    file = checkout / "cluster.yaml"
+    file.write_text(site.file.read_text())
+    assert "slurm" in load(file).roles
+    assert deploy_of(file) == SITE_DEPLOY
