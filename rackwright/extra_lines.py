@@ -180,7 +180,7 @@ def _known(parts: Sequence[str], model: type[BaseModel]) -> str:
 
 
 def block(lines: Sequence[str]) -> str:
-    """The marked block of a file; empty where there are no lines."""
+    """The marked block of a file; empty without lines."""
     return "\n".join(("", BEGIN, *lines, END, "")) if lines else ""
 
 

@@ -1,4 +1,4 @@
-"""A login to one BMC's Redfish service: one session, closed afterwards, or Basic if there are no sessions.
+"""A login to one BMC's Redfish service: one session, closed afterwards, or Basic authentication where the service has no sessions.
 
 The password is sent once: a BMC that rejects it is not asked again, since some lock the account after a few tries.
 """

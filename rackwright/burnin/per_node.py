@@ -118,7 +118,7 @@ def judge_nodes(
     fraction: float,
     stage: str = "alone",
 ) -> PerNode:
-    """Nodes below the floor, or far below the others if there is no floor, by name."""
+    """Nodes below the floor, or, without a floor, far below the others, by name."""
     findings: list[Finding] = []
     left_out: list[str] = []
     known = [figure.busbw_gbs for figure, _, _ in measured if figure.busbw_gbs is not None]

@@ -86,7 +86,7 @@ def _alike(cluster: Cluster, nodes: str | None) -> list[tuple[Node, ...]]:
     chosen = cluster.holding(NodeRole.WORKER) if nodes is None else pick(cluster, nodes)
     others = [node.name for node in chosen if not node.holds(NodeRole.WORKER)]
     if others or not chosen:
-        named = f"{fold(others)} is not a worker" if others else "There are no workers"
+        named = f"{fold(others)} is not a worker" if others else "The selection has no worker"
         raise BurninError(f"{named} of cluster {cluster.name}; burn-in runs on workers.")
     groups: dict[object, tuple[Node, ...]] = {}
     for node in chosen:

@@ -20,7 +20,7 @@ def is_built(context: CheckContext[RoleOptions], module: str, version: str | Non
         raise Undetermined("cannot run `modinfo`: not found")
     if result.rc != 0:
         if "not found" in result.stderr:
-            fail(f"there is no module {module} for the kernel {kernel}")
+            fail(f"module {module} does not exist for kernel {kernel}")
         raise Undetermined(f"modinfo does not report {module} of {kernel}: {printed[:100] or 'no output'}")
     if not printed:
         raise Undetermined(f"modinfo prints no {field} of {module}")

@@ -89,7 +89,7 @@ class Report:
         )
 
     def clean(self, path: DataPath) -> bool:
-        """Whether there is no mistake at a path, below it, or in an enclosing value as a whole."""
+        """Whether nothing is wrong at a path, below it, or in an enclosing value as a whole."""
         if path in self._roots:
             return False
         return not any(path[:length] in self._paths for length in range(1, len(path) + 1))

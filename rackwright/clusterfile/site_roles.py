@@ -108,7 +108,7 @@ def _check_deploy(report: Report, site: SiteFolder, declared: list[str]) -> None
             if role in report.roles.of_site:
                 report.add(
                     ("roles", role),
-                    f"No deploy applies the role {role}: there is no {DEPLOY} beside the cluster file.",
+                    f"No deploy applies the role {role}: {DEPLOY} is missing beside the cluster file.",
                     "`rackwright init` writes an example of it",
                     key=True,
                 )

@@ -31,7 +31,7 @@ class State(StrEnum):
 
     DATA = "data"
     NOTHING = "nothing"
-    """There is no series, and that is a valid answer: no node is drained."""
+    """An empty result is a valid answer here: no node is drained."""
     NO_DATA = "no data"
     ERROR = "error"
 
@@ -201,7 +201,7 @@ class _Plan:
         return Page(self.dashboard, value, self.span, self.step, rows, left, self.others)
 
     def without(self) -> Page:
-        """The page if there is no node or job to show."""
+        """The page without a node or job to show."""
         return Page(self.dashboard, None, self.span, self.step, (), left_out(self.dashboard, self.cluster))
 
 

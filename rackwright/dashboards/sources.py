@@ -34,7 +34,7 @@ class Source:
     lacking: Reason = lambda cluster: None
     """Why this cluster cannot have them, or None."""
     comes_with: str | None = None
-    """The command or role that produces them, shown if there is no data."""
+    """The command or role that produces them, shown where data is missing."""
 
     def why_not(self, cluster: Cluster, of: Node | None = None) -> str | None:
         """Why this cluster, or one node of it, does not have these metrics, or None."""

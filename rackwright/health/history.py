@@ -38,7 +38,7 @@ class Rise:
 
 
 def rise(snapshots: Sequence[Snapshot], key: str, value: int, at: float, window: float) -> Rise | None:
-    """The increase of a counter up to now; None if there is no reading within the window.
+    """The increase of a counter up to now; None without a reading in the window.
 
     A counter that fell was reset and has counted from 0 since.
     """

@@ -72,7 +72,7 @@ class HealthOptions(RoleOptions):
     def _known_limits(cls, limits: dict[str, float]) -> dict[str, float]:
         for name in limits:
             if name not in LIMITS:
-                raise mistake(f"There is no threshold {name}.", suggest(name, LIMITS, what="limits"))
+                raise mistake(f"Unknown threshold {name}.", suggest(name, LIMITS, what="limits"))
         return limits
 
     @field_validator("disabled")

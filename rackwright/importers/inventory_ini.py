@@ -50,7 +50,7 @@ def read_ini(text: str, file: str, into: Inventory) -> None:
     for child, where in used.items():
         if child not in into.groups:
             into.mistakes.append(
-                f"{where}: There is no group {quoted(child)}; {suggest(child, into.groups, what='groups')}"
+                f"{where}: Unknown group {quoted(child)}; {suggest(child, into.groups, what='groups')}"
             )
 
 

@@ -30,7 +30,7 @@ class Subnet:
 def subnet_of(addresses: Iterable[IPv4Interface], fallback: str) -> Subnet:
     """The network of addresses; prefix lengths of 31 and 32 give none.
 
-    `fallback`: the example where there are no addresses.
+    `fallback`: the example without addresses.
     """
     every = list(addresses)
     stated = Counter(one.network for one in every if _WIDEST <= one.network.prefixlen <= _NARROWEST)

@@ -18,6 +18,6 @@ def recovery_key(cluster: Cluster, node: Node) -> str | None:
         return store_of(cluster).get(SECRET).reveal()
     except SecretsError as error:
         raise InstallError(
-            f"The disks of {node.name} must be encrypted, but there is no recovery key: {error.message}",
+            f"The disks of {node.name} must be encrypted, but the recovery key is missing: {error.message}",
             hint=f"rackwright secrets put {SECRET} FILE < recovery-key",
         ) from error

@@ -66,7 +66,7 @@ def judge(
 
     + bmc_serial: serial number of the machine, as its BMC printed it before power-on; empty: the BMC had none
     + confirmed: serial of a disk to the signatures that the operator confirmed
-    + bmc_uuid: likewise, used if there is no serial number
+    + bmc_uuid: likewise, used where the serial number is missing
     """
     wrong = [
         *another_machine(node, found, bmc_serial, bmc_uuid),

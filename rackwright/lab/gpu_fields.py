@@ -1,4 +1,4 @@
-"""DCGM fields of simulated GPUs: idle and healthy, or with a fault. There is no GPU.
+"""DCGM fields of simulated GPUs: idle and healthy, or with a fault. The GPU itself does not exist.
 
 Field names and units: dcgm_fields.h of DCGM 4 (read 2026-11-27). Values agree with the simulated nvidia-smi.
 """

@@ -157,7 +157,7 @@ def _folder() -> Path:
 
 
 def _port() -> int:
-    # 0 is a port where nothing answers, which is intended while there is no daemon.
+    # 0 is a port where nothing answers, which is intended while the daemon is down.
     return int(state.read_json(_folder() / "port.json") or 0)
 
 

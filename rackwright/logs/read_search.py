@@ -161,7 +161,7 @@ def last(settings: dict[str, Any], nodes: list[str]) -> dict[str, float | None]:
         if "aggregations" in answer:
             raise Unreadable(
                 "the answer is not a list of numbers"
-            ) from None  # otherwise there is no index yet
+            ) from None  # otherwise the index does not exist yet
     return found
 
 

@@ -68,4 +68,4 @@ class FabricmanagerOptions(StackOptions):
         if not self.nodes(cluster):
             yield "", "No node of the role fabricmanager has NVSwitches on its board.", "remove the section"
         if self.resume_after_exit and self.mode == "bare-metal":
-            yield "resume_after_exit", "On bare metal there are no partitions to resume.", None
+            yield "resume_after_exit", "On bare metal fabricmanager has no partitions to resume.", None

@@ -141,7 +141,7 @@ def _records(context: CheckContext[SlurmOptions]) -> str:
     asked = read_command(context.cluster.name, local=local)
     there = parse(context.output("sh -c %s", asked).splitlines())
     if there is None:
-        context.output(_FIRST_QUESTION)  # its error explains why there was no answer
+        context.output(_FIRST_QUESTION)  # its error explains the missing answer
         raise Undetermined("slurmdbd did not answer every query of sacctmgr")
     wanted = declared_records(context.cluster, context.options)
     to_do = sacctmgr_commands(context.cluster.name, there, wanted, prune=context.options.prune)

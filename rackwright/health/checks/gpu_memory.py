@@ -141,7 +141,7 @@ def remaps_hbm(expected: Expected) -> bool:
 
 @check(
     "gpu", "No GPU has unrepairable memory", reads=("gpus",), applies=remaps_hbm,
-    action=Action.RMA, remedy="Open an RMA: there is no spare left for the failed memory.",
+    action=Action.RMA, remedy="Open an RMA: the failed memory has no spare left.",
     source="NVML unrepairable memory flag, nvidia-smi Unrepairable Memory (580.173.02 and later)",
 )  # fmt: skip
 def gpu_unrepairable_memory(expected: Expected, document: Document) -> Iterator[Finding]:

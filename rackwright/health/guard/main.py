@@ -248,7 +248,7 @@ def _policy(data: dict[str, Any]) -> Policy:
 
 def _no_check(node: str, name: str) -> HealthResult:
     """A misspelt kill switch disables nothing and is reported."""
-    evidence = f"{places.DISABLED}/{name}: there is no health check {name}"
+    evidence = f"{places.DISABLED}/{name}: unknown health check {name}"
     return HealthResult(node, "kill-switch", "Every kill switch names a check", "os", Status.WARN, evidence)
 
 

@@ -97,7 +97,7 @@ class Source:
         return found
 
     def names(self, path: str) -> list[str]:
-        """Sorted names in a folder; empty if there is no folder."""
+        """Sorted names in a folder; empty if the folder is missing."""
         try:
             return sorted(os.listdir(path))
         except OSError:

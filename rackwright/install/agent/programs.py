@@ -63,7 +63,7 @@ def read_text(path: str) -> str | None:
 
 
 def link_name(path: str) -> str | None:
-    """Last component of a link's target, e.g. a driver's name; None if there is no link."""
+    """Last component of a link's target, e.g. a driver's name; None if the link is missing."""
     try:
         return os.path.basename(os.readlink(path))
     except OSError:

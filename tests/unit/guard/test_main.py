@@ -252,7 +252,7 @@ def test_kill_switches_of_the_node(machine):
     found = {one["check"]: one for one in last["results"]}
     assert found["gpu-count"]["status"] == "DISABLED"
     assert found["gpu-count"]["evidence"] == "switched off: on this node: the eighth is at the vendor's"
-    assert found["kill-switch"]["evidence"].endswith("gpu-cuont: there is no health check gpu-cuont")
+    assert found["kill-switch"]["evidence"].endswith("gpu-cuont: unknown health check gpu-cuont")
     assert "gpu-count" not in machine.slurm.reason
 
 

@@ -112,7 +112,7 @@ def test_a_switched_off_check_is_shown_with_its_reason():
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ({"limits": {"gpu_margin_wran_c": 3}}, "There is no threshold gpu_margin_wran_c."),
+        ({"limits": {"gpu_margin_wran_c": 3}}, "Unknown threshold gpu_margin_wran_c."),
         ({"disabled": {"gpu-cuont": "it is broken"}}, "There is no health check gpu-cuont."),
         ({"disabled": {"gpu-count": " "}}, "gpu-count is switched off without a reason; give a short one."),
         ({"pkeys": ("x8001",)}, "x8001 is not a partition key; write it like 0x8001."),

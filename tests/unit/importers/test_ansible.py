@@ -209,7 +209,7 @@ def test_root_and_differing_users_are_marked(rackwright, tmp_path):
         ("[a]\nn1 'x=1\n", "h:2: A quote is not closed on its line."),
         ("[a]\nn1 hunter2\n", "h:2: `n1`: word 1 after the host is not `variable=value`."),
         ("[a]\nn[1:x]\n", "h:2: `n[1:x]`: The ends of a range are two numbers or two lower-case letters."),
-        ("[a:children]\nb\n", "h:2: There is no group `b`; groups: a"),
+        ("[a:children]\nb\n", "h:2: Unknown group `b`; groups: a"),
         ("[a:vars]\nhunter2\n", "h:2: Expected `variable=value`."),
         (
             "10.0.0.1\n",

@@ -358,7 +358,7 @@ def test_a_recovery_key_that_is_missing(site, monkeypatch):
     monkeypatch.setattr("rackwright.install.recovery.store_of", no_store)
     message = refused(site)
     for name in ("worker1", "worker2", "worker3"):
-        assert f"The disks of {name} must be encrypted, but there is no recovery key" in message
+        assert f"The disks of {name} must be encrypted, but the recovery key is missing" in message
 
 
 def test_an_image_of_many_nodes_is_read_once(site, monkeypatch):

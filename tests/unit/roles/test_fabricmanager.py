@@ -111,7 +111,7 @@ def test_a_node_without_nvswitches_gets_nothing(cluster):
         (
             FabricmanagerOptions(resume_after_exit=True),
             "dgx-h100",
-            [("resume_after_exit", "On bare metal there are no partitions to resume.", None)],
+            [("resume_after_exit", "On bare metal fabricmanager has no partitions to resume.", None)],
         ),
     ],
 )

@@ -280,7 +280,7 @@ CASES = [
         BUILT,
         {MODINFO: (1, "", "modinfo: ERROR: Module lustre not found.\n")},
         "FAIL",
-        f"there is no module lustre for the kernel {KERNEL}",
+        f"module lustre does not exist for kernel {KERNEL}",
     ),
     (BUILT, {MODINFO: (1, "", "modinfo: ERROR: could not open /lib/modules")}, "UNKNOWN", None),
     (BUILT, {MODINFO: "\n"}, "UNKNOWN", None),

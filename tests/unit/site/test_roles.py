@@ -50,7 +50,7 @@ def test_without_a_deploy_of_its_own_the_shipped_one_runs(site):
     (site.folder / "deploys/site.py").unlink()
     assert deploy_of(site.file) == SITE_DEPLOY
     assert [message for _, message in site.mistakes()] == [
-        "No deploy applies the role motd: there is no deploys/site.py beside the cluster file."
+        "No deploy applies the role motd: deploys/site.py is missing beside the cluster file."
     ]
 
 

@@ -167,7 +167,7 @@ _SCHEDULER: tuple[tuple[str, str, str], ...] = (
 def collected(
     collector: Collector, before: Snapshot, clock: Callable[[], float] = time.monotonic
 ) -> Snapshot:
-    """The next snapshot: new metrics, or the old ones with the reason why there are no new ones."""
+    """The next snapshot: new metrics, or the old ones with the reason why new ones are missing."""
     attempted = clock()
     try:
         return Snapshot(attempted, attempted, None, collector.metrics())
