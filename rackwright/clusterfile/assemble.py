@@ -104,6 +104,7 @@ def assemble_nodes(
                 rack=location.rack,
                 position=location.position,
                 switches=location.switches,
+                workload=group.workload,
                 lab=lab,
                 mig=group.mig,
                 filesystems=tuple(one for one in storage.values() if name in users[one.name]),

@@ -23,7 +23,7 @@ from rackwright.model.settings import Burnin, Mirrors, Ssh, Waves
 from rackwright.model.sku import SkuEntry
 from rackwright.model.strings import Guid, Version
 from rackwright.model.text import Address, Cidr, Domain, Label, Mac
-from rackwright.model.types import LinkKind, NetworkPurpose, NodeRole, Platform
+from rackwright.model.types import LinkKind, NetworkPurpose, NodeRole, Platform, Workload
 from rackwright.osfamily.known import OsRelease
 
 
@@ -84,6 +84,9 @@ class Defaults(Frozen):
     platform: Platform | None = None
     sku: str | None = None
     roles: tuple[NodeRole, ...] | None = None
+    workload: Workload | None = Field(
+        default=None, description="What workers and login nodes run jobs with; heads serve every workload."
+    )
     lab: LabSection | None = None
     machines: Path | None = Field(default=None, description="Machine list, as in a node group.")
     bmc: BmcSection | None = Field(default=None, description="BMC settings shared by all groups.")
@@ -150,6 +153,11 @@ class NodeGroup(Frozen):
     switch: Leaves | None = Field(
         default=None,
         description="Leaf switch, or switches to spread the nodes over: leaf[1-4]. A list names one per rail.",
+    )
+    workload: Workload | None = Field(
+        default=None,
+        description="What the nodes run jobs with, where the cluster has several: slurm, kubernetes, ray or "
+        "slurm-on-kubernetes. None: that of `defaults`; heads without it serve every workload.",
     )
     lab: LabSection | None = Field(default=None, description="Size in the lab rack.")
     mig: MigLayout = Field(

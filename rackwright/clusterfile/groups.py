@@ -14,7 +14,7 @@ from rackwright.documents.yaml_data import Data
 from rackwright.model.ranges import RangeMistake, expand
 from rackwright.model.sku import Sku
 from rackwright.model.text import host_label_mistake
-from rackwright.model.types import NodeRole, Platform
+from rackwright.model.types import NodeRole, Platform, Workload
 from rackwright.osfamily.known import OsRelease
 
 MAX_NODES = 20_000
@@ -31,6 +31,7 @@ class Group:
     os: OsRelease | None
     platform: Platform
     sku: Sku | None
+    workload: Workload | None
     lab: LabSection | None
     mig: dict[str, int]
     """The MIG layout, resolved if the file names one; empty if MIG is off or the name is unknown."""
@@ -132,6 +133,7 @@ def _group(
         os=entry.os or defaults.os,
         platform=entry.platform or defaults.platform or Platform.BARE_METAL,
         sku=sku,
+        workload=entry.workload or (None if NodeRole.HEAD in (roles or ()) else defaults.workload),
         lab=entry.lab or defaults.lab,
         mig=layouts.get(entry.mig, {}) if isinstance(entry.mig, str) else entry.mig,
     )

@@ -31,6 +31,7 @@ from rackwright.clusterfile.storage import read_storage
 from rackwright.clusterfile.storage_mistakes import check_storage
 from rackwright.clusterfile.unprintable import find_unprintable
 from rackwright.clusterfile.warnings import find_warnings
+from rackwright.clusterfile.workloads import check_workloads
 from rackwright.documents.document import Document, read_document
 from rackwright.documents.syntax import DocumentError
 from rackwright.documents.yaml_data import Data
@@ -153,6 +154,7 @@ def _check(
 ) -> None:
     """Report mistakes that concern the cluster as a whole."""
     check_storage(report, cluster)
+    check_workloads(report, cluster, groups)
     check_installable(report, cluster, groups)
     check_install_disks(report, cluster, groups)
     options.check_against(cluster)

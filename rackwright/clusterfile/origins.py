@@ -124,6 +124,8 @@ class Origins:
         yield Value("lab", None if node.lab is None else node.lab.model_dump(), lab)
         note = f"{group.entry.mig}, " if isinstance(group.entry.mig, str) else ""
         mig = self._at((*path, "mig"), note=note) if self._document.holds((*path, "mig")) else _DEFAULT
+        if node.workload is not None:
+            yield Value("workload", node.workload, self._own_or_default(group, "workload"))
         yield Value("mig", node.mig or "off", mig)
 
     def _sku(self, node: Node, group: Group) -> Iterator[Value]:

@@ -6,7 +6,7 @@ rackwright (roles, plan, checks, burn-in, lab) reads only this.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cached_property
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
@@ -24,7 +24,7 @@ from rackwright.model.ranges import unit_name
 from rackwright.model.settings import Burnin, Mirrors, Ssh, Waves
 from rackwright.model.sku import Sku
 from rackwright.model.storage import Filesystem
-from rackwright.model.types import INNER_PURPOSES, LinkKind, NetworkPurpose, NodeRole, Platform
+from rackwright.model.types import INNER_PURPOSES, LinkKind, NetworkPurpose, NodeRole, Platform, Workload
 from rackwright.osfamily.known import OsFamily, OsRelease
 
 OfferT = TypeVar("OfferT")
@@ -92,6 +92,8 @@ class Node(Frozen):
     switches: tuple[str, ...] = ()
     """Its leaf switches: one for all ports, or one per rail in order; empty: not declared."""
     lab: LabSize | None = None
+    workload: Workload | None = None
+    """What it runs jobs with; None: whatever the roles of the cluster file run on it. Heads serve all workloads then."""
     mig: dict[str, int] = Field(default_factory=dict)
     """MIG profile to number of instances per GPU; empty: MIG is off."""
     filesystems: tuple[Filesystem, ...] = ()
@@ -127,6 +129,10 @@ class Node(Frozen):
     def offers(self, kind: type[OfferT]) -> OfferT | None:
         """Options of the role on this node that implements the interface `kind`; None if there is none."""
         return next((given for given in self.options.values() if isinstance(given, kind)), None)
+
+    def serves(self, workloads: Collection[Workload]) -> bool:
+        """Whether it has a part in one of these workloads, as far as the cluster file narrows it."""
+        return self.workload is None or self.workload in workloads
 
     def holds(self, *roles: NodeRole) -> bool:
         """Whether the node has at least one of these node roles."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 from rackwright.model.plain_text import refuse_unprintable
-from rackwright.model.types import NodeRole
+from rackwright.model.types import NodeRole, Workload
 
 if TYPE_CHECKING:
     from rackwright.model.cluster import Cluster, Node
@@ -38,6 +38,8 @@ class RoleOptions(Frozen):
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset(NodeRole)
     """A group with none of these node roles cannot set options of this role."""
+    workloads: ClassVar[frozenset[Workload]] = frozenset()
+    """Workloads that the role belongs to: it does not run on nodes with another `workload:`. Empty: it belongs to none."""
     secrets: ClassVar[tuple[str, ...]] = ()
     """Names of the secrets that this role needs; generated on first use (see rackwright.secrets.store)."""
     moved: ClassVar[Mapping[str, str]] = {}
@@ -58,7 +60,7 @@ class RoleOptions(Frozen):
         """Whether the role runs on this node. Called once while the cluster is built: `node` has no options yet;
         afterwards `node.options` holds only the roles that run there.
         """
-        return node.holds(*self.applies_to)
+        return node.holds(*self.applies_to) and (not self.workloads or node.serves(self.workloads))
 
     def problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
         """Mistakes that only the resolved cluster reveals, e.g. an unknown node in a partition.

@@ -72,3 +72,15 @@ class WorkloadManager(StrEnum):
     """Workload managers that rackwright can drain nodes in and submit jobs to (rackwright.workload)."""
 
     SLURM = "slurm"
+    KUBERNETES = "kubernetes"
+    RAY = "ray"
+
+
+class Workload(StrEnum):
+    """What a group's nodes run jobs with: `workload:` in the cluster file."""
+
+    SLURM = "slurm"
+    KUBERNETES = "kubernetes"
+    RAY = "ray"
+    SLURM_ON_KUBERNETES = "slurm-on-kubernetes"
+    """Kubernetes on the nodes, and Slurm's daemons in its pods."""

@@ -13,7 +13,7 @@ from rackwright.model.monitoring import CollectsMetrics
 from rackwright.model.options import RoleOptions
 from rackwright.model.services import Certificate, IssuesCertificates, Listener, Listens, NeedsCertificates
 from rackwright.model.strings import UserName
-from rackwright.model.types import NodeRole
+from rackwright.model.types import NodeRole, Workload
 from rackwright.osfamily.names import names
 
 FOLDER = "/etc/rackwright-job-metrics"
@@ -27,6 +27,7 @@ class JobMetricsOptions(RoleOptions, Listens, NeedsCertificates, WritesUnitFiles
     """The server beside Prometheus, and the program `job-metrics` where users are."""
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.HEAD, NodeRole.LOGIN, NodeRole.WORKER})
+    workloads: ClassVar[frozenset[Workload]] = frozenset({Workload.SLURM})
 
     port: int = Field(default=9911, ge=1, le=65535, description="TCP port on the management address.")
     operators: tuple[UserName, ...] = Field(

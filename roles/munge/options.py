@@ -9,7 +9,7 @@ from pydantic import Field
 
 from rackwright.model.interfaces import ProvesUsers, SharedKey, SharesKey
 from rackwright.model.options import RoleOptions
-from rackwright.model.types import NodeRole
+from rackwright.model.types import NodeRole, Workload
 from rackwright.osfamily.names import names
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ class MungeOptions(ProvesUsers, SharesKey, RoleOptions):
     """MUNGE on every node that runs a Slurm daemon or client."""
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.HEAD, NodeRole.WORKER, NodeRole.LOGIN})
+    workloads: ClassVar[frozenset[Workload]] = frozenset({Workload.SLURM})
     secrets: ClassVar[tuple[str, ...]] = ("munge_key",)
     shared_secret: ClassVar[str] = "munge_key"
 

@@ -19,7 +19,7 @@ from rackwright.model.options import RoleOptions
 from rackwright.model.services import Listener, Listens
 from rackwright.model.strings import GroupName
 from rackwright.model.text import mistake
-from rackwright.model.types import NodeRole, WorkloadManager
+from rackwright.model.types import NodeRole, Workload, WorkloadManager
 from rackwright.roles.slurm.backed_up import BacksUpSlurm
 from rackwright.roles.slurm.entities import (
     Account,
@@ -69,6 +69,7 @@ class SlurmOptions(
     """Slurm with accounting; one section for the whole cluster."""
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.HEAD, NodeRole.WORKER, NodeRole.LOGIN})
+    workloads: ClassVar[frozenset[Workload]] = frozenset({Workload.SLURM})
     secrets: ClassVar[tuple[str, ...]] = ("slurmdbd_password",)
     workload_manager: ClassVar[WorkloadManager] = WorkloadManager.SLURM
 
