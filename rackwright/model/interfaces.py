@@ -120,6 +120,25 @@ class RunsWorkloadManager:
     """Cores of each node that are reserved from jobs."""
 
 
+class RunsKubernetes(RunsWorkloadManager):
+    """Options of the role that runs Kubernetes: kubelet on each of its nodes, the control plane on some heads."""
+
+    version: str
+    """Exact, without `v`: `1.34.2`."""
+    kubeconfig: ClassVar[str] = "/etc/kubernetes/admin.conf"
+    """On control-plane nodes: root's access to the API server."""
+    kubelet_kubeconfig: ClassVar[str] = "/etc/kubernetes/kubelet.conf"
+    """On every node: the kubelet's own access."""
+
+    def control_planes(self, cluster: Cluster) -> tuple[Node, ...]:
+        """Nodes that run kube-apiserver; the first is the primary head, where objects are applied."""
+        raise NotImplementedError
+
+    def image(self, component: str) -> str:
+        """The image of one of Kubernetes' own components, as the declared registry has it, e.g. `pause`."""
+        raise NotImplementedError
+
+
 class NamesJobUsers:
     """Options of the role whose workload manager knows users by their Unix names."""
 
