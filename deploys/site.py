@@ -3,7 +3,7 @@
 
 from pyinfra.context import host
 
-from rackwright.data import options_for
+from rackwright.data import left_for, options_for
 from rackwright.roles.access.deploy import access
 from rackwright.roles.access.options import AccessOptions
 from rackwright.roles.accounts.deploy import accounts
@@ -74,6 +74,9 @@ from rackwright.roles.job_metrics.deploy import job_metrics
 from rackwright.roles.job_metrics.options import JobMetricsOptions
 from rackwright.roles.kernel.deploy import kernel
 from rackwright.roles.kernel.options import KernelOptions
+from rackwright.roles.kubernetes.deploy import kubernetes
+from rackwright.roles.kubernetes.deploy import leaves as leaves_kubernetes
+from rackwright.roles.kubernetes.options import KubernetesOptions
 from rackwright.roles.lldp.deploy import lldp
 from rackwright.roles.lldp.options import LldpOptions
 from rackwright.roles.logs.deploy import logs
@@ -124,6 +127,7 @@ from rackwright.roles.scratch.deploy import scratch
 from rackwright.roles.scratch.options import ScratchOptions
 from rackwright.roles.site_ca.deploy import site_ca
 from rackwright.roles.site_ca.options import SiteCaOptions
+from rackwright.roles.slurm.deploy import leaves as leaves_slurm
 from rackwright.roles.slurm.deploy import slurm
 from rackwright.roles.slurm.options import SlurmOptions
 from rackwright.roles.slurm_exporter.deploy import slurm_exporter
@@ -249,12 +253,18 @@ if (o := options_for(host, "software", SoftwareOptions)) is not None:
     software(options=o)
 if (o := options_for(host, "logs", LogsOptions)) is not None:
     logs(options=o)
+if (o := left_for(host, "kubernetes", KubernetesOptions)) is not None:
+    leaves_kubernetes(options=o)
+if (o := left_for(host, "slurm", SlurmOptions)) is not None:
+    leaves_slurm(options=o)
 if (o := options_for(host, "munge", MungeOptions)) is not None:
     munge(options=o)
 if (o := options_for(host, "mariadb", MariadbOptions)) is not None:
     mariadb(options=o)
 if (o := options_for(host, "slurm", SlurmOptions)) is not None:
     slurm(options=o)
+if (o := options_for(host, "kubernetes", KubernetesOptions)) is not None:
+    kubernetes(options=o)
 if (o := options_for(host, "health", HealthRoleOptions)) is not None:
     health(options=o)
 if (o := options_for(host, "enroot_pyxis", EnrootPyxisOptions)) is not None:

@@ -157,6 +157,14 @@ SOFTWARE = {
     "ucx-dev": Names(("libucx-dev",)),
     # fingerprint: as docs.docker.com/engine/install publishes it, and as many public installation scripts
     # that do not copy each other have it (read 2026-11-21); a wrong one refuses the key and lets no other in
+    # cri-tools: of the archive of Kubernetes itself; the rest are names of Debian 12 and 13 (read 2026-11-28)
+    "kubernetes": Names(
+        (
+            *("conntrack", "containernetworking-plugins", "cri-tools", "curl", "ebtables", "etcd-client"),
+            *("ethtool", "iptables", "nftables", "openssl", "procps", "socat"),
+        )
+    ),
+    "shared-address": Names(("haproxy", "keepalived")),
     "docker-archive": Names(
         ("curl", "gpg"),
         paths={

@@ -149,6 +149,8 @@ SOFTWARE = {
     "pmix-dev": Names(("pmix-devel",)),
     "ucx-dev": Names(("ucx-devel",)),
     # fingerprint: found as in `debian`
+    "kubernetes": Names(()),
+    "shared-address": Names(("haproxy", "keepalived")),
     "docker-archive": Names(
         ("gnupg2",),
         paths={"key": "/etc/pki/rpm-gpg/RPM-GPG-KEY-docker", "source": "/etc/yum.repos.d/docker-ce.repo"},

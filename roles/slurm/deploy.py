@@ -86,6 +86,14 @@ def _ground(options: SlurmOptions) -> None:
     files.directory(name="Create Slurm's log folder", path="/var/log/slurm", owner="slurm", group="slurm")
 
 
+@deploy("slurm")
+def leaves(options: SlurmOptions) -> None:
+    """A node whose workload is another one now runs no slurmd; slurm.conf on the others does not name it any more."""
+    units.unit(
+        name="Stop slurmd, which has no node here", unit="slurmd.service", running=False, enabled=False
+    )
+
+
 def _write(wanted: Mapping[str, str | None], programs: tuple[str, ...] = ()) -> None:
     """Files by path, after their folders; None for one that must not exist."""
     folders = {str(Path(path).parent) for path, content in wanted.items() if content is not None}
