@@ -134,6 +134,11 @@ class RunsKubernetes(RunsWorkloadManager):
         """Nodes that run kube-apiserver; the first is the primary head, where objects are applied."""
         raise NotImplementedError
 
+    @property
+    def burnin_image(self) -> str | None:
+        """The image that steps run in: Open MPI, sshd, ssh, awk, python3, and nccl-tests on GPU nodes; None: not declared."""
+        raise NotImplementedError
+
     def image(self, component: str) -> str:
         """The image of one of Kubernetes' own components, as the declared registry has it, e.g. `pause`."""
         raise NotImplementedError

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
+from rackwright.workload.kubernetes.on_node import KubernetesOnNode
 from rackwright.workload.slurm.on_node import SlurmOnNode
 from rackwright.workload.states import DrainShare, NodeState
 
@@ -17,7 +18,7 @@ class ManagerOnNode(Protocol):
         ...
 
     def job_among(self, command_lines: Iterable[str]) -> bool:
-        """Whether one of this node's processes belongs to a job; found locally, without querying the manager."""
+        """Whether a job runs here; without processes that hint at one, the manager is not asked."""
         ...
 
     def jobs_among(self, command_lines: Iterable[str]) -> frozenset[str]:
@@ -53,6 +54,10 @@ class ManagerOnNode(Protocol):
         ...
 
 
-def manager_on(node: str) -> ManagerOnNode:
-    """The manager of this node. Slurm is the only one so far; a second is chosen by what the node was given."""
-    return SlurmOnNode(node)
+def manager_on(node: str, manager: str) -> ManagerOnNode:
+    """The manager of this node, by its name in the cluster model; ValueError for one that is not known."""
+    if manager == "slurm":
+        return SlurmOnNode(node)
+    if manager == "kubernetes":
+        return KubernetesOnNode(node)
+    raise ValueError(f"{manager!r} is not a workload manager that this version knows")

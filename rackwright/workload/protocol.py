@@ -134,6 +134,8 @@ class Manager(Protocol):
     hooks: ClassVar[Mapping[str, str]]
     """Folder on nodes whose scripts run as root before (`prolog`) or after (`epilog`) each job, or as its user before each
     task (`task_prolog`: what they print sets variables); empty: it has none."""
+    health_timer: ClassVar[bool]
+    """Whether a timer of the node runs the health check, since the manager has no program for it."""
 
     def __init__(self, cluster: Cluster, shell: RootShell) -> None: ...
 
@@ -150,6 +152,16 @@ class Manager(Protocol):
     @staticmethod
     def health_schedule(ask: Callable[[str], str]) -> HealthSchedule:
         """As configured on a node, where `ask` runs a command and returns its output; raises NoAnswer if none is configured."""
+        ...
+
+    @staticmethod
+    def job_question(node: str) -> str:
+        """A shell command to run on a node, from whose output `shows_job` tells whether a job runs there; ends in any state."""
+        ...
+
+    @staticmethod
+    def shows_job(answer: str) -> bool:
+        """Whether that output shows a job, or leaves open whether one runs."""
         ...
 
     def version(self) -> str:
