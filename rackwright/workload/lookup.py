@@ -8,14 +8,14 @@ from rackwright.model.cluster import Cluster, Node
 from rackwright.model.interfaces import RunsWorkloadManager
 from rackwright.model.types import NodeRole, WorkloadManager
 from rackwright.workload.kubernetes.control import Kubernetes
-from rackwright.workload.protocol import Manager
+from rackwright.workload.protocol import Manager, OneManager
 from rackwright.workload.several import Several
 from rackwright.workload.slurm.control import Slurm
 
 if TYPE_CHECKING:
     from rackwright.ssh import RootShell
 
-_MANAGERS: dict[WorkloadManager, type[Manager]] = {
+_MANAGERS: dict[WorkloadManager, type[OneManager]] = {
     WorkloadManager.SLURM: Slurm,
     WorkloadManager.KUBERNETES: Kubernetes,
 }
@@ -27,7 +27,7 @@ def kind_on(node: Node) -> WorkloadManager | None:
     return role.workload_manager if role is not None else None
 
 
-def declared_on(node: Node) -> type[Manager] | None:
+def declared_on(node: Node) -> type[OneManager] | None:
     """The manager that some role runs on a node, or None."""
     kind = kind_on(node)
     return _MANAGERS[kind] if kind is not None else None
@@ -41,7 +41,7 @@ def runs_jobs(node: Node) -> bool:
 def manager_of(cluster: Cluster, shell: RootShell) -> Manager | None:
     """The manager of a cluster, reached through `shell`; None if no role runs one, `Several` if nodes have different ones."""
     kinds = {node.name: kind for node in cluster.nodes if (kind := kind_on(node)) is not None}
-    found = {kind: _MANAGERS[kind](cluster, shell) for kind in dict.fromkeys(kinds.values())}
+    found: dict[WorkloadManager, Manager] = {kind: _MANAGERS[kind](cluster, shell) for kind in dict.fromkeys(kinds.values())}
     if len(found) < 2:
         return next(iter(found.values()), None)
     return Several({name: found[kind] for name, kind in kinds.items()})

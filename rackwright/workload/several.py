@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Collection, Iterable, Mapping
+from typing import ClassVar
 
 from rackwright.errors import RackwrightError, WorkloadError
-from rackwright.model.cluster import Cluster, Node
 from rackwright.model.ranges import fold
-from rackwright.workload.protocol import HealthSchedule, Job, JobStep, JobTrace, Manager, Output
-from rackwright.workload.states import NoAnswer, NodeState
-
-if TYPE_CHECKING:
-    from rackwright.ssh import RootShell
+from rackwright.workload.protocol import Job, JobStep, JobTrace, Manager, Output
+from rackwright.workload.states import NodeState
 
 
 class Several:
@@ -22,8 +18,6 @@ class Several:
     name: ClassVar[str] = "the workload manager"
     agent: ClassVar[str] = ""
     """Each node has its manager's: `of(node).agent`."""
-    hooks: ClassVar[Mapping[str, str]] = {}
-    health_timer: ClassVar[bool] = False
 
     def __init__(self, by_node: Mapping[str, Manager]) -> None:
         """`by_node`: the manager of each node that has one."""
@@ -37,27 +31,9 @@ class Several:
             raise WorkloadError(f"No workload manager is declared on {node}.")
         return found
 
-    def services(self, node: Node) -> tuple[str, ...]:
-        """Of the node's manager."""
-        return self.of(node.name).services(node)
-
     def resume_command(self, node: str) -> str:
         """Of the node's manager."""
         return self.of(node).resume_command(node)
-
-    @staticmethod
-    def health_schedule(ask: Callable[[str], str]) -> HealthSchedule:
-        """Not known without a node."""
-        raise NoAnswer("the nodes have different workload managers")
-
-    def job_question(self, node: str) -> str:
-        """Of the node's manager."""
-        return self.of(node).job_question(node)
-
-    @staticmethod
-    def shows_job(answer: str) -> bool:
-        """Open, without a node."""
-        return True
 
     def version(self) -> str:
         """Of each."""
@@ -121,7 +97,9 @@ class Several:
     def _give_back(self, managers: Iterable[Manager], nodes: Collection[str], run: str) -> None:
         """What one manager refused is not left drained in another."""
         for manager in managers if nodes else ():
-            with contextlib.suppress(RackwrightError):  # reported as drained by the run, which an operator can resume
+            with contextlib.suppress(
+                RackwrightError
+            ):  # reported as drained by the run, which an operator can resume
                 manager.resume(nodes, run)
 
     def resume(self, nodes: Iterable[str], run: str) -> list[str]:
@@ -162,10 +140,3 @@ def part_for(manager: Manager, node: str) -> Manager:
     """The manager of one node, where a cluster has several."""
     return manager.of(node) if isinstance(manager, Several) else manager
 
-
-if TYPE_CHECKING:
-
-    def _is_a_manager(several: Several) -> Manager:
-        return several
-
-    _unused: tuple[type[Cluster], type[RootShell]]

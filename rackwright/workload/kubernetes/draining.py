@@ -13,7 +13,7 @@ from rackwright.boundary import last_line, printable
 from rackwright.errors import RackwrightError, WorkloadError
 from rackwright.model.ranges import fold
 from rackwright.workload.kubernetes import patches
-from rackwright.workload.kubernetes.output import Duty, NodeRow, Pod, by_node, jobs_of
+from rackwright.workload.kubernetes.output import NodeRow, Pod, by_node, jobs_of, services_of
 from rackwright.workload.states import ROLLOUT_PREFIX
 
 if TYPE_CHECKING:
@@ -79,7 +79,8 @@ class Drain:
 
     def give_back(self, nodes: Collection[str]) -> list[str]:
         """Uncordon those that this run still drains, and return them."""
-        left, done, said = list(nodes), [], ""
+        left, said = list(nodes), ""
+        done: list[str] = []
         for _ in range(_TRIES):
             rows = self._kubectl.nodes() if left else {}
             left = [name for name in left if self._is_mine(rows.get(name))]
@@ -111,14 +112,13 @@ class Drain:
                 silent = row.ready != "True"
                 if found := jobs_of(of.get(name, ()), silent=silent):
                     jobs[name] = found
-                elif not silent:  # a node that does not answer ends no pod
-                    if left := [pod for pod in of.get(name, ()) if pod.duty is Duty.SERVICE]:
-                        services[name] = left
+                elif not silent and (left := services_of(of.get(name, ()))):  # a silent node ends no pod
+                    services[name] = left
             if not jobs and not services:
                 return {}
             if time.monotonic() >= deadline:
                 return {
-                    **{name: f"its jobs did not end within {seconds:g} s" for name in jobs},
+                    **dict.fromkeys(jobs, f"its jobs did not end within {seconds:g} s"),
                     **{name: self._why(left, seconds) for name, left in services.items()},
                 }
             self._evict(pod for left in services.values() for pod in left if not pod.deleted)

@@ -35,7 +35,7 @@ _SILENT = re.compile(
 """kubectl's words where no API server answers, or it is not installed. A refusal is an answer."""
 
 
-class NotRunning(WorkloadError):
+class NotRunning(WorkloadError):  # noqa: N818 - reads as the sentence it is
     """No API server answers on any node of the control plane."""
 
 

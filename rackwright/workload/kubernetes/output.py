@@ -178,6 +178,11 @@ def jobs_of(pods: Iterable[Pod], *, silent: bool = False) -> list[Pod]:
     return [pod for pod in pods if pod.duty is Duty.JOB and not (silent and pod.deleted)]
 
 
+def services_of(pods: Iterable[Pod]) -> list[Pod]:
+    """Those that a drain evicts."""
+    return [pod for pod in pods if pod.duty is Duty.SERVICE]
+
+
 def by_node(pods: Iterable[Pod]) -> dict[str, list[Pod]]:
     """Pods by the node they are on."""
     found: dict[str, list[Pod]] = {}

@@ -60,7 +60,9 @@ def trace(job: str, answer: Any, known: Collection[str], servers: Sequence[str])
     status = [_mapping(item, "status") for item in items]
     uids = [str(one.get("uid")) for one in metadata]
     names = [(str(one.get("namespace")), str(one.get("name"))) for one in metadata]
-    if not all(map(_UID.fullmatch, uids)) or not all(_NAME.fullmatch(part) for name in names for part in name):
+    if not all(map(_UID.fullmatch, uids)) or not all(
+        _NAME.fullmatch(part) for name in names for part in name
+    ):
         raise Unreadable("a pod has no name or uid")
     nodes = {str(node) for item in items if (node := _mapping(item, "spec").get("nodeName"))}
     started = [at for one in status if (at := _time(one.get("startTime"))) is not None]
