@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from rackwright.workload.kubernetes.on_node import KubernetesOnNode
@@ -54,10 +54,15 @@ class ManagerOnNode(Protocol):
         ...
 
 
-def manager_on(node: str, manager: str) -> ManagerOnNode:
-    """The manager of this node, by its name in the cluster model; ValueError for one that is not known."""
-    if manager == "slurm":
-        return SlurmOnNode(node)
-    if manager == "kubernetes":
-        return KubernetesOnNode(node)
-    raise ValueError(f"{manager!r} is not a workload manager that this version knows")
+_KNOWN: dict[str, Callable[[str], ManagerOnNode]] = {"slurm": SlurmOnNode, "kubernetes": KubernetesOnNode}
+"""By name in rackwright.model.types.WorkloadManager, which nodes do not have."""
+BEFORE = "slurm"
+"""What a node has whose files do not name one: those of earlier versions."""
+
+
+def manager_on(node: str, manager: str | None) -> ManagerOnNode:
+    """The manager of this node, as the files that the node was given name it; ValueError for an unknown one."""
+    name = manager or BEFORE
+    if name not in _KNOWN:
+        raise ValueError(f"{name!r} is not a workload manager that this version knows")
+    return _KNOWN[name](node)

@@ -131,6 +131,7 @@ class Manager(Protocol):
     """For people, e.g. `Slurm`."""
     agent: ClassVar[str]
     """The systemd unit that runs jobs on a node."""
+
     def resume_command(self, node: str) -> str:
         """What an operator types to put a node back into service."""
         ...

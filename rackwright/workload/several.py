@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import ClassVar
 
 from rackwright.errors import RackwrightError, WorkloadError
@@ -136,7 +136,16 @@ class Several:
             manager.cancel()
 
 
-def part_for(manager: Manager, node: str) -> Manager:
-    """The manager of one node, where a cluster has several."""
-    return manager.of(node) if isinstance(manager, Several) else manager
+def parts_of(manager: Manager, nodes: Sequence[str]) -> list[tuple[Manager, list[str]]]:
+    """Each manager with those of these nodes that are its own."""
+    if not isinstance(manager, Several):
+        return [(manager, list(nodes))]
+    found: dict[Manager, list[str]] = {}
+    for node in nodes:
+        found.setdefault(manager.of(node), []).append(node)
+    return list(found.items())
 
+
+def part_for(manager: Manager, node: str) -> Manager:
+    """The manager of one node; in a cluster with several, WorkloadError for a node without one."""
+    return manager.of(node) if isinstance(manager, Several) else manager
