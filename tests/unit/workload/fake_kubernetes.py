@@ -141,6 +141,8 @@ class FakeKubernetes:
         else:
             where = asked.get("field-selector", "")
             items = [one for name in self.nodes for one in self._pods(name) if _selected(one, where)]
+            if (job := next((word for word in words if word.startswith("-ljob-name=")), None)) is not None:
+                items = [one for one in items if _owner(one) == job.partition("=")[2]]
             if "-n" in words:
                 items = [one for one in items if one["metadata"]["namespace"] == words[words.index("-n") + 1]]
         found = {"kind": "List", "items": items}
@@ -233,6 +235,10 @@ def _started(name, items):
         else:
             meta = {"annotations": item["metadata"]["annotations"]}
             yield pod(item["metadata"]["name"], "w1", namespace="rackwright-jobs", metadata=meta)
+
+
+def _owner(one):
+    return one["metadata"].get("ownerReferences", [{"name": None}])[0]["name"]
 
 
 def _selected(one, where):
