@@ -124,14 +124,14 @@ class Boots:
             answer = self._shell.run(name, f"cat {BOOT_ID} && {jobs}", timeout=self._ask_seconds)
         except ConnectionFailed as error:
             return Before(never=error.message.rstrip("."))
-        boot, _, said = answer.stdout.partition("\n")
+        boot, _, shown = answer.stdout.partition("\n")
         if answer.exit_status != 0 or not _UUID.fullmatch(boot):
             return Before(never=f"it does not report its boot id: {last_line(answer.stdout, answer.stderr)}")
         if boot == self._own():
             return Before(
                 boot, "rackwright is running on it and would end with it; run it from another machine"
             )
-        return Before(boot, busy=manager is not None and manager.shows_job(said))
+        return Before(boot, busy=manager is not None and manager.shows_job(shown))
 
     def _own(self) -> str | None:
         """Boot id of this process's kernel, in a container that of its host; None if unreadable."""

@@ -18,5 +18,5 @@ def schedule(ask: Callable[[str], str]) -> HealthSchedule:
     program = re.findall(r"^ExecStart=(\S+)", text, re.MULTILINE)
     interval = re.findall(r"^OnUnitActiveSec=([0-9]{1,9})s?$", text, re.MULTILINE)
     if not program or not interval:
-        raise NoAnswer(f"{TIMER} and its service do not say what runs when")
+        raise NoAnswer(f"{TIMER} or its service has no program or no interval")
     return HealthSchedule(program[-1], int(interval[-1]))

@@ -232,7 +232,7 @@ class OneManager(Manager, Protocol):
 
     @staticmethod
     def job_question(node: str) -> str:
-        """A shell command to run on a node, from whose output `shows_job` tells whether a job runs there; ends in any state."""
+        """A shell command to run on a node, whose output `shows_job` reads; it always exits 0."""
         ...
 
     @staticmethod

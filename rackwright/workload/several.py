@@ -13,7 +13,7 @@ from rackwright.workload.states import NodeState
 
 
 class Several:
-    """See rackwright.workload.protocol.Manager. What a manager says of nodes that are not its own is left out."""
+    """See rackwright.workload.protocol.Manager. The answers of a manager about nodes that are not its own are left out."""
 
     name: ClassVar[str] = "the workload manager"
     agent: ClassVar[str] = ""

@@ -65,7 +65,7 @@ class Kubernetes:
 
     @staticmethod
     def shows_job(answer: str) -> bool:
-        """Pods that count as jobs; pods that cannot be told apart count as well."""
+        """Pods that count as jobs; pods that cannot be listed count as well."""
         from rackwright.workload.kubernetes.on_node import shows_job
 
         return shows_job(answer)
@@ -102,7 +102,9 @@ class Kubernetes:
             try:
                 found = traces.trace(job, read_json(text), list(self._cluster.by_name), self._kubectl.planes)
             except (Refused, traces.Unreadable) as error:
-                raise WorkloadError(f"What Kubernetes says about {job} cannot be read: {error}.") from None
+                raise WorkloadError(
+                    f"The answer of Kubernetes about {job} cannot be read: {error}."
+                ) from None
             if found is not None:
                 return found
         raise WorkloadError(
@@ -134,13 +136,13 @@ class Kubernetes:
         state = row.state(pods)
         text = checked_reason(reason)
         if state.in_service:
-            said = change(self._kubectl, [node], patches.cordon(text, patches.author()))
+            printed = change(self._kubectl, [node], patches.cordon(text, patches.author()))
             row, pods = self._one(node)
             if row.cordoned and row.reason == text:
                 return
             state = row.state(pods)
             if state.in_service:
-                raise WorkloadError(f"Kubernetes did not cordon {node}: {said}")
+                raise WorkloadError(f"Kubernetes did not cordon {node}: {printed}")
         raise WorkloadError(
             f"{node} is out of service already: {state.text}, {state.reason or 'no reason given'}"
         )
@@ -150,9 +152,9 @@ class Kubernetes:
         row, pods = self._one(node)
         if (why := refused(node, row.state(pods), reason, self.resume_command(node))) is not None:
             raise WorkloadError(why)
-        said = change(self._kubectl, [node], patches.uncordon(row.annotation, has_by=row.has_by))
+        printed = change(self._kubectl, [node], patches.uncordon(row.annotation, has_by=row.has_by))
         if self._one(node)[0].cordoned:
-            raise WorkloadError(f"Kubernetes did not uncordon {node}: {said}")
+            raise WorkloadError(f"Kubernetes did not uncordon {node}: {printed}")
 
     def run(self, step: JobStep) -> Output:
         """As pods, one on each node, removed afterwards."""
@@ -182,8 +184,8 @@ class Kubernetes:
             answer = read_json(text)
         except Refused:
             answer = None
-        said = answer.get("gitVersion") if isinstance(answer, dict) else None
-        found = _VERSION.fullmatch(said) if isinstance(said, str) else None
+        printed = answer.get("gitVersion") if isinstance(answer, dict) else None
+        found = _VERSION.fullmatch(printed) if isinstance(printed, str) else None
         if found is None:
             raise WorkloadError(
                 f"The version of Kubernetes on {self._kubectl.plane} cannot be read: {printable(text.strip(), 80)}"

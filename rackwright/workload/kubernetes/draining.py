@@ -47,17 +47,17 @@ class Drain:
         """Cordon those that are in service; the ones that this run has drained."""
         wanted = [name for name in nodes if name in rows and rows[name].state(()).in_service]
         mine: list[str] = []
-        said = ""
+        printed = ""
         for _ in range(_TRIES):
             if not wanted:
                 return mine
-            said = change(self._kubectl, wanted, patches.cordon(self._reason, patches.author()))
+            printed = change(self._kubectl, wanted, patches.cordon(self._reason, patches.author()))
             rows = self._kubectl.nodes()
             mine += [name for name in wanted if self._is_mine(rows.get(name))]
             wanted = [name for name in wanted if name in rows and rows[name].state(()).in_service]
         if wanted:
             self.give_back(mine)
-            raise WorkloadError(f"Kubernetes did not cordon {fold(wanted)}: {said}")
+            raise WorkloadError(f"Kubernetes did not cordon {fold(wanted)}: {printed}")
         return mine
 
     def finish(
@@ -79,7 +79,7 @@ class Drain:
 
     def give_back(self, nodes: Collection[str]) -> list[str]:
         """Uncordon those that this run still drains, and return them."""
-        left, said = list(nodes), ""
+        left, printed = list(nodes), ""
         done: list[str] = []
         for _ in range(_TRIES):
             rows = self._kubectl.nodes() if left else {}
@@ -88,12 +88,14 @@ class Drain:
                 return done
             for has_by in (True, False):
                 if some := [name for name in left if rows[name].has_by is has_by]:
-                    said = change(self._kubectl, some, patches.uncordon(self._reason, has_by=has_by)) or said
+                    printed = (
+                        change(self._kubectl, some, patches.uncordon(self._reason, has_by=has_by)) or printed
+                    )
             after = self._kubectl.nodes()
             done += [name for name in left if name in after and not after[name].cordoned]
             left = [name for name in left if name not in done]
         if left:
-            raise WorkloadError(f"Kubernetes did not uncordon {fold(left)}: {said}")
+            raise WorkloadError(f"Kubernetes did not uncordon {fold(left)}: {printed}")
         return done
 
     def _is_mine(self, row: NodeRow | None) -> bool:
@@ -126,8 +128,8 @@ class Drain:
 
     def _why(self, pods: list[Pod], seconds: float) -> str:
         shown = ", ".join(pod.id for pod in pods[:_SHOWN]) + (", ..." if len(pods) > _SHOWN else "")
-        said = next((why for pod in pods if (why := self._refused_evictions.get(pod.id))), None)
-        return f"{shown} did not leave within {seconds:g} s" + (f": {said}" if said is not None else "")
+        printed = next((why for pod in pods if (why := self._refused_evictions.get(pod.id))), None)
+        return f"{shown} did not leave within {seconds:g} s" + (f": {printed}" if printed is not None else "")
 
     def _evict(self, pods: Iterable[Pod]) -> None:
         if time.monotonic() < self._next_eviction:
@@ -166,14 +168,14 @@ class Drain:
 
 
 def change(kubectl: Kubectl, nodes: list[str], patch: str) -> str:
-    """Patch nodes; what kubectl says against it. Whether it was done shows in the next look."""
-    said = ""
+    """Patch nodes; why kubectl did not, where it printed so. Whether it was done shows in the next look."""
+    printed = ""
     for start in range(0, len(nodes), _NODES_PER_CALL):
         some = nodes[start : start + _NODES_PER_CALL]
         result = kubectl.ask(kubectl.line(patches.patch(some, patch)), seconds=60 + len(some))
         if result.exit_status != 0:
-            said = _plain(last_line(result.stdout, result.stderr))
-    return said
+            printed = _plain(last_line(result.stdout, result.stderr))
+    return printed
 
 
 def _plain(text: str) -> str:

@@ -97,9 +97,9 @@ class Kubectl:
             silent = result
         if lost is not None:
             raise lost
-        said = last_line(silent.stdout, silent.stderr) if silent is not None else "nothing"
+        printed = last_line(silent.stdout, silent.stderr) if silent is not None else "nothing"
         raise NotRunning(
-            f"Kubernetes does not answer on {', '.join(self._planes)}: {said}",
+            f"Kubernetes does not answer on {', '.join(self._planes)}: {printed}",
             hint="run `rackwright verify --role kubernetes` for details",
         )
 

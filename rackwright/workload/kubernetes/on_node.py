@@ -72,7 +72,7 @@ def _by_health(row: NodeRow) -> bool:
 
 
 def job_question(node: str) -> str:
-    """A shell command for this node, whose output `shows_job` reads; its exit status says nothing."""
+    """A shell command for this node, whose output `shows_job` reads; its exit status means nothing."""
     ask = shlex.join(kubectl(*pods_question(_MARK, node)))
     shims = f"ps -eo args= | grep -v grep | grep -F {_SHIM} | grep -qe {shlex.quote(_OF_KUBERNETES)}"
     return f"{{ ! {{ {shims}; }} || timeout {SECONDS + 5} {ask} || echo '{_UNKNOWN}'; }}"
@@ -113,7 +113,7 @@ class KubernetesOnNode:
             return True
 
     def jobs_among(self, command_lines: Iterable[str]) -> frozenset[str]:
-        """Uids of job pods; NoAnswer where pods run and cannot be told apart."""
+        """Uids of job pods; NoAnswer where pods run and cannot be listed."""
         return frozenset(self._jobs() if any(_is_shim(line) for line in command_lines) else ())
 
     def jobs(self) -> dict[str, int]:

@@ -18,7 +18,7 @@ REASON = "rackwright.dev/drain-reason"
 BY = "rackwright.dev/drained-by"
 MANAGER = "rackwright"
 """The field manager of rackwright's patches."""
-DUTY_LABEL = "rackwright.dev/drain"
+DRAIN_LABEL = "rackwright.dev/drain"
 GROUP_LABEL = "rackwright.dev/group"
 """A site's own groups of nodes, of which health checks drain a share at most; without it, nodes of one SKU are a group."""
 SKU_LABEL = "rackwright.dev/sku"
@@ -63,7 +63,7 @@ _POD_CELLS = (
     "{.spec.nodeName}",
     "{.status.phase}",
     "{.metadata.deletionTimestamp}",
-    f"{{.metadata.labels.{_dotted(DUTY_LABEL)}}}",
+    f"{{.metadata.labels.{_dotted(DRAIN_LABEL)}}}",
     f"{{{_CONTROLLER}.kind}}",
     f"{{{_CONTROLLER}.name}}",
     "{.metadata.annotations.kubernetes\\.io/config\\.mirror}",
@@ -89,7 +89,7 @@ def pods_question(mark: str, node: str | None = None) -> list[str]:
     return ["get", "pods", "-A", f"--field-selector={where}", "-o", f"jsonpath={_table(mark, _POD_CELLS)}"]
 
 
-class Duty(Enum):
+class PodKind(Enum):
     """What a drain does to a pod."""
 
     JOB = "wait"
@@ -106,7 +106,7 @@ class Pod:
     uid: str
     node: str
     deleted: bool
-    duty: Duty
+    kind: PodKind
     owner: str
     """Name of its controller; empty without one."""
 
@@ -175,12 +175,12 @@ def _drained_by(row: NodeRow) -> DrainedBy:
 
 def jobs_of(pods: Iterable[Pod], *, silent: bool = False) -> list[Pod]:
     """The jobs among them; of a silent node, without those that the control plane has given up."""
-    return [pod for pod in pods if pod.duty is Duty.JOB and not (silent and pod.deleted)]
+    return [pod for pod in pods if pod.kind is PodKind.JOB and not (silent and pod.deleted)]
 
 
 def services_of(pods: Iterable[Pod]) -> list[Pod]:
     """Those that a drain evicts."""
-    return [pod for pod in pods if pod.duty is Duty.SERVICE]
+    return [pod for pod in pods if pod.kind is PodKind.SERVICE]
 
 
 def by_node(pods: Iterable[Pod]) -> dict[str, list[Pod]]:
@@ -243,20 +243,20 @@ def parse_pods(text: str, mark: str) -> list[Pod]:
         if len(cells) < _POD_CELLS_MIN or not all(map(_POD_NAME.fullmatch, names)):
             raise NoAnswer(f"`kubectl get pods` printed something else: {printable(line, 80)}")
         cells = [printable(cell, 260) for cell in cells] + [""] * (len(_POD_CELLS) - len(cells))
-        namespace, name, uid, node, _, deleted, label, kind, owner, mirror = cells
+        namespace, name, uid, node, _, deleted, label, controller, owner, mirror = cells
         found.append(
-            Pod(namespace, name, uid, node, bool(deleted), _duty(namespace, label, kind, mirror), owner)
+            Pod(namespace, name, uid, node, bool(deleted), _kind(namespace, label, controller, mirror), owner)
         )
     return found
 
 
-def _duty(namespace: str, label: str, kind: str, mirror: str) -> Duty:
-    declared = next((duty for duty in Duty if duty.value == label), None)
+def _kind(namespace: str, label: str, controller: str, mirror: str) -> PodKind:
+    declared = next((one for one in PodKind if one.value == label), None)
     if declared is not None:
         return declared
-    if kind in _PARTS or mirror:
-        return Duty.PART
-    return Duty.SERVICE if kind in _SERVICES or namespace == _SYSTEM else Duty.JOB
+    if controller in _PARTS or mirror:
+        return PodKind.PART
+    return PodKind.SERVICE if controller in _SERVICES or namespace == _SYSTEM else PodKind.JOB
 
 
 def _rows(text: str, mark: str, what: str) -> list[str]:

@@ -23,7 +23,7 @@ from rackwright.kubernetes.objects import MANAGED_BY, Object
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.types import Platform
 from rackwright.render import render
-from rackwright.workload.kubernetes.output import DUTY_LABEL
+from rackwright.workload.kubernetes.output import DRAIN_LABEL
 from rackwright.workload.protocol import JobStep
 
 NAMESPACE = "rackwright-jobs"
@@ -249,4 +249,4 @@ def _metadata(placed: Placed, name: str) -> dict[str, Any]:
 
 
 def _labels(placed: Placed) -> dict[str, str]:
-    return {MANAGED_BY: "rackwright", STEP_LABEL: placed.name, DUTY_LABEL: "wait"}
+    return {MANAGED_BY: "rackwright", STEP_LABEL: placed.name, DRAIN_LABEL: "wait"}

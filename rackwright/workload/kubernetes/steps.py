@@ -124,8 +124,10 @@ class Steps:
                 return output
             if first.phase in ("Succeeded", "Failed") or left <= 0:
                 late = left <= 0 or first.reason == "DeadlineExceeded"
-                said = f"error: the first pod ended: {first.reason or first.phase} {first.message}".rstrip()
-                return Output(f"{result.stdout}{said}\n", _OUT_OF_TIME if late else None, "the step")
+                printed = (
+                    f"error: the first pod ended: {first.reason or first.phase} {first.message}".rstrip()
+                )
+                return Output(f"{result.stdout}{printed}\n", _OUT_OF_TIME if late else None, "the step")
             time.sleep(POLL_SECONDS)
 
     def _started(self, name: str, count: int) -> str | None:

@@ -44,7 +44,7 @@ def parsed(job: str) -> JobName:
 
 
 def questions(job: JobName) -> Iterable[list[str]]:
-    """Arguments of kubectl: the pod of this name, then the pods of the Job; lists, so that none is no error."""
+    """Arguments of kubectl: the pod of this name, then the pods of the Job; lists, which may be empty."""
     for selector in (f"--field-selector=metadata.name={job.name}", f"-ljob-name={job.name}"):
         yield ["get", "pods", "-n", job.namespace, selector, "-o", "json"]
 

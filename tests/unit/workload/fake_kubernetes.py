@@ -105,11 +105,11 @@ class FakeKubernetes:
             words = shlex.split(re.split(r" 2>&1 >/dev/null", line[given.end() if given else 0 :])[0])
             if words == ["wait"]:
                 continue
-            text, said, status = self._kubectl(words, given[1] if given else stdin)
-            if number and said:
-                err, status = f"{err}{number[1]} {said}\n", 0
+            text, printed, status = self._kubectl(words, given[1] if given else stdin)
+            if number and printed:
+                err, status = f"{err}{number[1]} {printed}\n", 0
                 continue
-            out, err = out + text, err + (f"{said}\n" if said else "")
+            out, err = out + text, err + (f"{printed}\n" if printed else "")
             if status:
                 break
         return CommandResult(command, status, out, err)
@@ -165,18 +165,18 @@ class FakeKubernetes:
         assert words[0] == "node"
         assert "--type=json" in words
         names = [word for word in words[1 : words.index("-p")] if not word.startswith("--")]
-        said = [
+        printed = [
             self._patched(name, json.loads(words[-1]), "--field-manager=rackwright" in words)
             for name in names
         ]
-        said = [text for text in said if text is not None]
-        return "", "\n".join(said), int(bool(said))
+        printed = [text for text in printed if text is not None]
+        return "", "\n".join(printed), int(bool(printed))
 
     def _patched(self, name, operations, ours):
         if name not in self.nodes:
             return f'Error from server (NotFound): nodes "{name}" not found'
-        said = self.nodes[name].patched(operations, "rackwright" if ours else "kubectl")
-        return f"The request is invalid: {said}" if said is not None else None
+        printed = self.nodes[name].patched(operations, "rackwright" if ours else "kubectl")
+        return f"The request is invalid: {printed}" if printed is not None else None
 
     def _delete(self, words, stdin):
         if "-l" in words:
