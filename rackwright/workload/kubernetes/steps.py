@@ -31,6 +31,8 @@ START_SECONDS = 300
 """Until all pods run, images included."""
 PLACE_SECONDS = 60
 """Until the scheduler has placed each pod: on nodes that are free, it does so at once."""
+LEAVE_SECONDS = 60
+"""Until pods of an earlier step are gone; their grace period is 5 s."""
 POLL_SECONDS = 2.0
 _TRIES = 5
 _FIRST_PORT, _PORTS = 20_000, 9_000
@@ -78,7 +80,7 @@ class Steps:
                 "Kubernetes runs jobs in an image, and none is declared.",
                 hint="set `roles.kubernetes.images.burnin` to an image with Open MPI, sshd and python3",
             )
-        rows, pods = self._kubectl.look()
+        rows, pods = self._free_of_earlier(step)
         if (why := _not_free(step, rows, by_node(pods))) is not None:
             return Output(f"error: {why}\n", 1, "the step")
         name = f"rackwright-{step.purpose}-{secrets.token_hex(4)}"
@@ -94,6 +96,18 @@ class Steps:
         """By label."""
         for name in sorted(self._running):
             self._remove(name)
+
+    def _free_of_earlier(self, step: JobStep) -> tuple[dict[str, NodeRow], list[Pod]]:
+        """The nodes and pods, once pods of earlier steps have ended, which takes their kubelets seconds."""
+        end = time.monotonic() + LEAVE_SECONDS
+        while True:
+            rows, pods = self._kubectl.look()
+            leaving = [
+                pod for pod in pods if pod.namespace == NAMESPACE and pod.deleted and pod.node in step.nodes
+            ]
+            if not leaving or time.monotonic() >= end:
+                return rows, pods
+            time.sleep(POLL_SECONDS)
 
     def _create(self, items: Sequence[Object], name: str) -> None:
         self._kubectl.answer(["apply", "-f", "-"], stdin=json.dumps(namespace()))

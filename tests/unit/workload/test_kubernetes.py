@@ -209,6 +209,14 @@ def test_a_step_asks_for_gpus_by_the_names_of_device_plugins(api):
     assert limits == {"nvidia.com/gpu": "8", "nvidia.com/mig-1g.10gb.me": "2"}
 
 
+def test_a_step_waits_for_the_pods_of_an_earlier_one_to_end(api, manager):
+    gone = {"metadata": {"deletionTimestamp": "2026-11-28T05:00:00Z"}, "namespace": "rackwright-jobs"}
+    api.nodes["w1"].pods.append(pod("rackwright-burnin-1-0", "w1", **gone))
+    looks = []
+    api.on_look = lambda: looks.append(1) or (len(looks) == 3 and api.nodes["w1"].pods.clear())
+    assert manager.run(JobStep(("w1",), 1, ("true",), 60)).problem is None
+
+
 def test_a_step_does_not_begin_on_nodes_that_are_not_free(api, manager):
     api.nodes["w2"].jobs.append("train")
     output = manager.run(JobStep(("w1", "w2"), 1, ("true",), 60))
