@@ -106,7 +106,8 @@ class Several:
         """In the managers that drained them; a node that has moved stays out of service in its earlier manager."""
         of: dict[Manager, list[str]] = {}
         for node in nodes:
-            of.setdefault(self.of(node), []).append(node)
+            if node in self._by_node:
+                of.setdefault(self._by_node[node], []).append(node)
         return [node for manager, names in of.items() for node in manager.resume(names, run)]
 
     def drain_by_hand(self, node: str, reason: str) -> None:

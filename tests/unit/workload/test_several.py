@@ -84,7 +84,7 @@ def test_a_wave_across_managers_is_drained_and_put_back_in_each():
     manager = manager_of(CLUSTER, both)
     assert manager.drain(["s1", "k1"], "R1", 1) == {}
     assert [name for name, state in manager.states().items() if state.run == "R1"] == ["s1", "k1"]
-    assert sorted(manager.resume(["s1", "s2", "k1"], "R1")) == ["k1", "s1"]
+    assert sorted(manager.resume(["s1", "s2", "k1", "plain"], "R1")) == ["k1", "s1"]
     manager.drain_by_hand("k2", "ada: bad DIMM")
     assert both.kube.nodes["k2"].unschedulable
     manager.resume_by_hand("k2", "ada: bad DIMM")
