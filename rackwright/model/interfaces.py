@@ -134,6 +134,11 @@ class RunsKubernetes(RunsWorkloadManager):
         """Nodes that run kube-apiserver; the first is the primary head, where objects are applied."""
         raise NotImplementedError
 
+    @property
+    def burnin_image(self) -> str | None:
+        """The image that steps run in: Open MPI, sshd, ssh, awk, python3, and nccl-tests on GPU nodes; None: not declared."""
+        raise NotImplementedError
+
     def image(self, component: str) -> str:
         """The image of one of Kubernetes' own components, as the declared registry has it, e.g. `pause`."""
         raise NotImplementedError
@@ -203,55 +208,6 @@ class ReservesMemory:
     def reserved_mib(self, node: Node) -> int:
         """Memory in MiB that its services need on this node."""
         raise NotImplementedError
-
-
-PRIVILEGED_GROUPS = ("sudo", "wheel", "admin", "docker", "lxd", "disk")
-"""Admin groups of Debian, Ubuntu and EL, and groups that own a container daemon's socket or the disks."""
-
-
-class DeclaresLogins:
-    """Options of the role that decides who may log in to a node, and how."""
-
-    @property
-    def login_keys(self) -> Mapping[str, tuple[str, ...]]:
-        """Declared authorized_keys lines by user, and users that may become root without any."""
-        raise NotImplementedError
-
-    @property
-    def root_groups(self) -> Mapping[str, tuple[str, ...]]:
-        """Declared members of each group that grants root."""
-        raise NotImplementedError
-
-    @property
-    def login_files(self) -> tuple[str, ...]:
-        """Key, sudo and sshd files that it compares as a whole."""
-        raise NotImplementedError
-
-    @property
-    def administrators(self) -> tuple[str, ...]:
-        """Users that its sudo rules allow to become root."""
-        raise NotImplementedError
-
-    @property
-    def sshd_settings(self) -> Mapping[str, str]:
-        """Effective settings of sshd, in lower case as `sshd -T` prints them."""
-        raise NotImplementedError
-
-
-class AddsLogins:
-    """Options of a role that admits users besides the declared ones, e.g. from a directory."""
-
-    @property
-    def added_login_files(self) -> tuple[str, ...]:
-        """sudo and sshd files that it compares as a whole, besides those of DeclaresLogins."""
-        raise NotImplementedError
-
-
-class ComparesGroups:
-    """Options of a role that declares all members of groups and removes others."""
-
-    compared_groups: ClassVar[frozenset[str]]
-    """Their names."""
 
 
 class WritesUnitFiles:

@@ -8,7 +8,7 @@ from typing import Any
 SECTIONS: Mapping[str, tuple[str, ...]] = {
     "Start": ("quickstart", "concepts", "your-site", "first-cluster", "faq"),
     "Operate": (
-        "sick-node", "upgrade", "plan", "reboots", "drift", "operators", "map", "top", "terminal", "secrets", "backup",
+        "sick-node", "upgrade", "plan", "reboots", "kubernetes-drains", "drift", "operators", "map", "top", "terminal", "secrets", "backup",
         "drill", "field", "json",
     ),
     "Declare": ("cluster-file", "examples", "catalogue", "lock", "import"),
