@@ -119,12 +119,19 @@ class RunsWorkloadManager:
     core_spec_count: int
     """Cores of each node that are reserved from jobs."""
 
+    @property
+    def manages_nodes(self) -> bool:
+        """Whether it drains its nodes; False where its daemons run in pods, whose manager drains them."""
+        return True
+
 
 class RunsKubernetes(RunsWorkloadManager):
     """Options of the role that runs Kubernetes: kubelet on each of its nodes, the control plane on some heads."""
 
     version: str
     """Exact, without `v`: `1.34.2`."""
+    dns_domain: str
+    """Domain of services: `cluster.local`."""
     kubeconfig: ClassVar[str] = "/etc/kubernetes/admin.conf"
     """On control-plane nodes: root's access to the API server."""
     kubelet_kubeconfig: ClassVar[str] = "/etc/kubernetes/kubelet.conf"

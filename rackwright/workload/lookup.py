@@ -16,9 +16,15 @@ if TYPE_CHECKING:
 _MANAGERS: dict[WorkloadManager, type[Manager]] = {WorkloadManager.SLURM: Slurm}
 
 
+def manager_role(node: Node) -> RunsWorkloadManager | None:
+    """Options of the role whose workload manager drains a node, or None."""
+    managers = (given for given in node.options.values() if isinstance(given, RunsWorkloadManager))
+    return next((given for given in managers if given.manages_nodes), None)
+
+
 def declared_on(node: Node) -> type[Manager] | None:
     """The manager that some role runs on a node, or None."""
-    role = node.offers(RunsWorkloadManager)
+    role = manager_role(node)
     return _MANAGERS[role.workload_manager] if role is not None else None
 
 

@@ -21,6 +21,7 @@ from rackwright.roles.slurm import layout, placement, questions, standby, state,
 from rackwright.roles.slurm.gres_lines import SIMULATED_GPUS
 from rackwright.roles.slurm.options import SlurmOptions
 from rackwright.roles.slurm.records import declared_records, declared_reservations
+from rackwright.roles.slurm.steps import adopt_logins, stop_daemons
 
 ETC = "/etc/slurm"
 RESTART = (f"{ETC}/slurm-restart.conf", f"{ETC}/job_container.conf")
@@ -40,6 +41,9 @@ PARSES = (
 def slurm(options: SlurmOptions) -> None:
     """Configuration first, then the packages, then the daemons from the database upwards."""
     site = site_of()
+    if options.in_pods:
+        stop_daemons()
+        return
     _ground(options)
     _write(texts.shared_files(site.cluster, options))
     stages = ("prolog", "epilog", *(("task_prolog",) if placement.sets_environment(site.cluster) else ()))
@@ -66,7 +70,7 @@ def slurm(options: SlurmOptions) -> None:
     if placement.runs_slurmd(site.node):
         _slurmd(site, options)
     if placement.adopts_logins(site.node, options):
-        _adopt_logins(site, options)
+        adopt_logins(site, options)
 
 
 def _ground(options: SlurmOptions) -> None:
@@ -285,18 +289,4 @@ def _rotate(site: Site, options: SlurmOptions, daemon: str) -> None:
         name=f"Rotate the log of {daemon}",
         path=f"/etc/logrotate.d/{daemon}",
         content=texts.logrotate(site.cluster, options, daemon),
-    )
-
-
-def _adopt_logins(site: Site, options: SlurmOptions) -> None:
-    # The exceptions are written before logins are restricted.
-    files.file(
-        name="Write the list of users who may log in without a job",
-        path="/etc/security/access-slurm.conf",
-        content=texts.access_conf(site.cluster, options),
-    )
-    files.file(
-        name="Restrict logins to users with a job",
-        path="/etc/pam.d/sshd",
-        content=texts.sshd_pam(site.node.family),
     )
