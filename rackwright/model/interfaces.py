@@ -6,6 +6,7 @@ Options classes implement these interfaces; no role refers to another.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from ipaddress import IPv4Network
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
 from rackwright.model.types import WorkloadManager
@@ -132,6 +133,8 @@ class RunsKubernetes(RunsWorkloadManager):
     """Exact, without `v`: `1.34.2`."""
     dns_domain: str
     """Domain of services: `cluster.local`."""
+    pod_network: IPv4Network
+    """Addresses of pods."""
     kubeconfig: ClassVar[str] = "/etc/kubernetes/admin.conf"
     """On control-plane nodes: root's access to the API server."""
     kubelet_kubeconfig: ClassVar[str] = "/etc/kubernetes/kubelet.conf"

@@ -48,7 +48,13 @@ done
 
 @operation()
 def entities(
-    cluster: str, declared: Records, prune: bool, counted: bool, wait_seconds: int = 60, local: bool = True
+    cluster: str,
+    declared: Records,
+    prune: bool,
+    counted: bool,
+    wait_seconds: int = 60,
+    local: bool = True,
+    inside: str = "",
 ) -> Generator[StringCommand, None, None]:
     """QOS, accounts and users are as declared.
 
@@ -58,12 +64,13 @@ def entities(
       without that, limits on a TRES that slurmdbd does not know are left out
     + wait_seconds: how long slurmdbd may take to answer, and to know a TRES
     + local: it runs on this node
+    + inside: shell words that run a program where sacctmgr is, such as `kubectl exec POD --`; empty: on this node
     """
     found: Records | Unread | None
     if state.is_executing:  # slurmdbd may have been started a moment ago
-        found = host.get_fact(AccountingRecords, cluster=cluster, patience=wait_seconds, local=local)
+        found = host.get_fact(AccountingRecords, cluster=cluster, patience=wait_seconds, local=local, inside=inside)
     else:
-        found = host.get_fact(AccountingRecords, cluster=cluster, local=local)
+        found = host.get_fact(AccountingRecords, cluster=cluster, local=local, inside=inside)
         if found is Unread.STOPPED:  # its start is in the plan, and apply compares after it
             host.noop("slurmdbd does not run: compared once it does")
             return
@@ -92,4 +99,5 @@ def entities(
     script = "\n".join(" ".join(["run", *map(quote, command.arguments)]) for command in needed)
     tres = " ".join(map(quote, sorted(missing)))
     ready = _COUNTED.format(wait=wait_seconds, tres=tres) if counted and missing else ""
-    yield StringCommand(_SCRIPT.format(wait=wait_seconds, counted=ready, commands=script))
+    whole = _SCRIPT.format(wait=wait_seconds, counted=ready, commands=script)
+    yield StringCommand(f"{inside} sh -c {quote(whole)}" if inside else whole)

@@ -65,7 +65,9 @@ class SlurmInPods(RendersSlurm):
         seen, options = view(cluster, cast("SlurmOptions", self), places)
         found = texts.shared_files(seen, options, places)
         files = {path.removeprefix(f"{ETC}/"): text for path, text in found.items() if text is not None}
-        files["slurmdbd.conf"] = texts.slurmdbd_conf(seen, options, password=None)
+        own = options.accounting.model_copy(update={"dbd_host": places.accounting})
+        of_slurmdbd = options.model_copy(update={"accounting": own})
+        files["slurmdbd.conf"] = texts.slurmdbd_conf(seen, of_slurmdbd, password=None)
         for stage in _SCRIPTS:
             files[f"{stage}.sh"] = texts.script_runner(seen, options, stage)
         return files
@@ -123,7 +125,7 @@ def view(
     accounting = options.accounting
     if places is not None:
         local = accounting.storage_host == "localhost"
-        hosts = {"dbd_host": places.accounting, **({"storage_host": places.database} if local else {})}
+        hosts = {"dbd_host": places.accounting_address, **({"storage_host": places.database} if local else {})}
         accounting = accounting.model_copy(update=hosts)
     seen = options.model_copy(update={"daemons": "nodes", "accounting": accounting})
     nodes = []

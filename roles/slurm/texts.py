@@ -42,6 +42,7 @@ def slurm_conf(cluster: Cluster, options: SlurmOptions, pods: PodPlaces | None =
         preempt_mode=_preempt_mode(options.preempt_mode),
         node_lines=layout.node_lines(cluster, options, None if pods is None else pods.domain),
         pods=pods is not None,
+        addresses_change=pods is not None and pods.domain is not None,
         health_program=placement.health_program(cluster, options),
         task_prolog=placement.sets_environment(cluster),
         standby=standby if standby.due(cluster.primary, options) else None,

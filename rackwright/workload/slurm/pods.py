@@ -25,8 +25,11 @@ class PodPlaces:
     controller: str
     """Host name of slurmctld's pod."""
     controller_address: str
+    """DNS name of slurmctld's service."""
     accounting: str
-    """DNS name of slurmdbd."""
+    """Host name of slurmdbd's pod: slurmdbd refuses to start under another."""
+    accounting_address: str
+    """DNS name of slurmdbd's service."""
     database: str
     """DNS name of the database that runs as a pod."""
 

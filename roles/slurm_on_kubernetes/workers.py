@@ -1,0 +1,149 @@
+"""slurmd: one pod on each node, with all its GPUs, as objects of the API."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rackwright.model.types import Workload
+from rackwright.roles.slurm_on_kubernetes import pod
+from rackwright.roles.slurm_on_kubernetes.places import SLURMD, places, slurm_of, slurmd_nodes
+from rackwright.roles.slurm_on_kubernetes.services import HOSTNAME, filesystem_volumes
+from rackwright.workload.slurm.pods import ETC, PodNode
+
+if TYPE_CHECKING:
+    from rackwright.kubernetes.objects import Object
+    from rackwright.model.cluster import Cluster, Node
+    from rackwright.roles.slurm_on_kubernetes.options import SlurmOnKubernetesOptions
+
+WORKLOAD = "rackwright.dev/workload"
+"""Label that the kubernetes role gives to nodes with a declared workload."""
+SKU = "rackwright.dev/sku"
+_GRACE_SECONDS = 30
+
+
+def objects(options: SlurmOnKubernetesOptions, cluster: Cluster) -> list[Object]:
+    """A DaemonSet for each kind of node; on the pod network one for each node, whose pod has the node's name in DNS."""
+    known = slurm_of(cluster).pod_nodes(cluster, places(options, cluster))
+    found: list[Object] = [_service(options, slurm_of(cluster).slurmd_port)]
+    if options.network == "pod":
+        return [*found, *(_of_node(options, cluster, node, known[node.name]) for node in slurmd_nodes(cluster))]
+    kinds: dict[tuple[str, str | None], list[Node]] = {}
+    for node in slurmd_nodes(cluster):
+        kinds.setdefault((node.sku.name, node.workload), []).append(node)
+    for (sku, workload), nodes in kinds.items():
+        name = f"{SLURMD}-{sku}" if workload is not None else f"{SLURMD}-{sku}-any"
+        found.append(_of_kind(options, cluster, name, nodes, known[nodes[0].name]))
+    return found
+
+
+def _service(options: SlurmOnKubernetesOptions, port: int) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": pod.metadata(options, SLURMD, SLURMD),
+        "spec": {
+            "clusterIP": "None",
+            "publishNotReadyAddresses": True,
+            "selector": pod.labels(SLURMD),
+            "ports": [{"name": SLURMD, "port": port, "targetPort": port, "protocol": "TCP"}],
+        },
+    }
+
+
+def _of_kind(
+    options: SlurmOnKubernetesOptions, cluster: Cluster, name: str, nodes: Sequence[Node], offers: PodNode
+) -> Object:
+    spec = _spec(options, cluster, nodes, offers)
+    if nodes[0].workload is Workload.SLURM_ON_KUBERNETES:
+        spec["nodeSelector"] = {WORKLOAD: str(Workload.SLURM_ON_KUBERNETES), SKU: nodes[0].sku.name}
+    else:  # without a declared workload no label tells them from other nodes
+        named = {"key": HOSTNAME, "operator": "In", "values": [node.name for node in nodes]}
+        terms = [{"matchExpressions": [named]}]
+        needed = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+        spec["affinity"] = {"nodeAffinity": needed}
+    return _daemon_set(options, cluster, name, spec)
+
+
+def _of_node(options: SlurmOnKubernetesOptions, cluster: Cluster, node: Node, offers: PodNode) -> Object:
+    own = {"hostname": node.name, "subdomain": SLURMD, "nodeSelector": {HOSTNAME: node.name}}
+    spec = {**_spec(options, cluster, (node,), offers), **own}
+    return _daemon_set(options, cluster, f"{SLURMD}-{node.name}", spec)
+
+
+def _daemon_set(
+    options: SlurmOnKubernetesOptions, cluster: Cluster, name: str, spec: Mapping[str, Any]
+) -> Object:
+    labels = {**pod.labels(SLURMD), "rackwright.dev/set": name}
+    template = pod.pod_template(options, cluster, SLURMD, spec)
+    template["metadata"]["labels"] = labels
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": pod.metadata(options, name, SLURMD),
+        "spec": {
+            "selector": {"matchLabels": labels},
+            "updateStrategy": {"type": "OnDelete"},  # a new pod ends the jobs of the old one
+            "template": template,
+        },
+    }
+
+
+def _spec(
+    options: SlurmOnKubernetesOptions, cluster: Cluster, nodes: Sequence[Node], offers: PodNode
+) -> dict[str, Any]:
+    slurm, host = slurm_of(cluster), options.network == "host"
+    volumes, mounts = filesystem_volumes(nodes)
+    name = {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}
+    simulated = [{"name": "SIMULATED_GPUS", "value": str(offers.gpus)}] if offers.simulated else []
+    main = pod.container(
+        options,
+        cluster,
+        SLURMD,
+        "slurmd",
+        [
+            *pod.mounts(
+                config=ETC,
+                munge="/run/munge",
+                users="/var/lib/extrausers",
+                spool=slurm.spool_dir,
+                tmp="/var/lib/slurm",
+                shm="/dev/shm",
+            ),
+            *mounts,
+        ],
+        env=[name, *simulated],
+        ports=[{"containerPort": slurm.slurmd_port, "name": SLURMD}],
+        securityContext={"privileged": True},  # cgroups and mounts of jobs, RDMA devices
+        readinessProbe=pod.port_answers(slurm.slurmd_port),
+        resources=_resources(options, nodes[0], offers),
+    )
+    return {
+        "hostNetwork": host,
+        "dnsPolicy": "ClusterFirstWithHostNet" if host else "ClusterFirst",
+        "terminationGracePeriodSeconds": _GRACE_SECONDS,
+        "tolerations": [{"operator": "Exists", "effect": "NoSchedule"}],
+        "containers": [main, pod.munged(options, cluster)],
+        "volumes": [
+            pod.config_volume(options, cluster),
+            pod.script_volume(),
+            pod.user_volumes(cluster)[0],
+            *pod.munge_volumes(),
+            {"name": "spool", "emptyDir": {}},
+            {"name": "tmp", "emptyDir": {}},
+            {"name": "shm", "emptyDir": {"medium": "Memory"}},
+            *volumes,
+        ],
+    }
+
+
+def _resources(options: SlurmOnKubernetesOptions, node: Node, offers: PodNode) -> dict[str, Any]:
+    """All GPUs, and the memory that Slurm gives to jobs; CPUs are left to Slurm, whose pods are the only large ones."""
+    requests = {"cpu": "100m"}
+    if options.reserve:
+        requests["memory"] = f"{offers.memory_mib + options.memory_headroom_mib}Mi"
+    if options.gpu_resource is None or not offers.gpus:
+        return {"requests": requests}
+    whole = {options.gpu_resource: str(offers.gpus)}
+    return {"requests": {**requests, **whole}, "limits": whole}
+
