@@ -23,7 +23,9 @@ _VERSION = 1
 _TIMEOUT = 1800
 _PATHS_LEFT_OUT = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*", "/usr/share/info/*")
 # Run by mmdebstrap in the empty tree: no package starts a daemon, and none has one to start.
-_NO_DAEMONS = 'printf "#!/bin/sh\\nexit 101\\n" >"$1/usr/sbin/policy-rc.d"; chmod 755 "$1/usr/sbin/policy-rc.d"'
+_NO_DAEMONS = (
+    'printf "#!/bin/sh\\nexit 101\\n" >"$1/usr/sbin/policy-rc.d"; chmod 755 "$1/usr/sbin/policy-rc.d"'
+)
 _PROGRAMS = ("mmdebstrap", "unshare")
 Log = Callable[[str], None]
 
@@ -122,7 +124,7 @@ def _build(image: PodImage, os: str, target: Path) -> None:
 
 def _command(image: PodImage, suite: str, tree: Path) -> list[str]:
     valid = sources.apt_setting("Acquire::Check-Valid-Until")
-    options = ["APT::Install-Recommends \"0\""]
+    options = ['APT::Install-Recommends "0"']
     options += ['Acquire::Check-Valid-Until "false"'] if valid == "false" else []
     return [
         "mmdebstrap",

@@ -41,7 +41,9 @@ def read_command(namespace: str, name: str) -> str:
     Nothing where the API server does not answer.
     """
     template = '{{range $key, $value := .data}}{{$key}} {{$value}}{{"\\n"}}{{end}}'
-    got = f"{KUBECTL} get secret {quote(name)} --namespace {quote(namespace)} -o go-template={quote(template)}"
+    got = (
+        f"{KUBECTL} get secret {quote(name)} --namespace {quote(namespace)} -o go-template={quote(template)}"
+    )
     return (
         f"{KUBECTL} get --raw=/readyz >/dev/null 2>&1 || exit 0; "
         f"if found=$({got} 2>/dev/null); then printf '%s\\n' \"$found\" | grep . | LC_ALL=C sort | sha256sum | cut -c1-64; "

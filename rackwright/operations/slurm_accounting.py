@@ -68,7 +68,9 @@ def entities(
     """
     found: Records | Unread | None
     if state.is_executing:  # slurmdbd may have been started a moment ago
-        found = host.get_fact(AccountingRecords, cluster=cluster, patience=wait_seconds, local=local, inside=inside)
+        found = host.get_fact(
+            AccountingRecords, cluster=cluster, patience=wait_seconds, local=local, inside=inside
+        )
     else:
         found = host.get_fact(AccountingRecords, cluster=cluster, local=local, inside=inside)
         if found is Unread.STOPPED:  # its start is in the plan, and apply compares after it

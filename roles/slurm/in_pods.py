@@ -125,7 +125,10 @@ def view(
     accounting = options.accounting
     if places is not None:
         local = accounting.storage_host == "localhost"
-        hosts = {"dbd_host": places.accounting_address, **({"storage_host": places.database} if local else {})}
+        hosts = {
+            "dbd_host": places.accounting_address,
+            **({"storage_host": places.database} if local else {}),
+        }
         accounting = accounting.model_copy(update=hosts)
     seen = options.model_copy(update={"daemons": "nodes", "accounting": accounting})
     nodes = []

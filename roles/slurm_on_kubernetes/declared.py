@@ -49,10 +49,11 @@ def secrets(options: SlurmOnKubernetesOptions, cluster: Cluster) -> tuple[Declar
 
 def contents(secret: DeclaredSecret, reveal: Callable[[str], str]) -> dict[str, bytes]:
     """Values by key, as files of a pod have them; keys of the store that are base64 are decoded."""
-    return {key: _decoded(name, reveal(name)) for key, name in secret.values}
+    return {key: decoded(name, reveal(name)) for key, name in secret.values}
 
 
-def _decoded(name: str, value: str) -> bytes:
+def decoded(name: str, value: str) -> bytes:
+    """A secret as bytes: base64 where the store keeps it so."""
     if name not in ("munge_key", "slurm_jwt_key"):
         return value.encode()
     try:

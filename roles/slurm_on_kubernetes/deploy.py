@@ -41,9 +41,7 @@ def slurm_on_kubernetes(options: SlurmOnKubernetesOptions) -> None:
             want=texts.AS_DECLARED,
             write=texts.settle(options, site.cluster, "write"),
         )
-        _entities(
-            site, options, "Update the limits on resources that slurmctld's pod counts", counted=True
-        )
+        _entities(site, options, "Update the limits on resources that slurmctld's pod counts", counted=True)
 
 
 def _wait_for_slurmdbd(site: Site, options: SlurmOnKubernetesOptions) -> None:

@@ -112,7 +112,8 @@ class SlurmOnKubernetesOptions(BuildsPodImages, Listens, RoleOptions):
         description="Of the priority class of Slurm's pods: others are evicted first.",
     )
     rest_api: bool = Field(
-        default=False, description="slurmrestd, with soperator and slinky; tokens are signed with slurm_jwt_key."
+        default=False,
+        description="slurmrestd, with soperator and slinky; tokens are signed with slurm_jwt_key.",
     )
 
     def reference(self, cluster: Cluster) -> str:

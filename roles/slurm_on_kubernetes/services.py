@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rackwright.roles.slurm_on_kubernetes import pod
+from rackwright.roles.slurm_on_kubernetes import pod, texts
 from rackwright.roles.slurm_on_kubernetes.places import (
     ACCOUNTING,
     CONTROLLER,
@@ -76,7 +76,7 @@ def _database(options: SlurmOnKubernetesOptions, cluster: Cluster) -> Object:
 
 
 def _slurmdbd(options: SlurmOnKubernetesOptions, cluster: Cluster) -> Object:
-    port = slurm_of(cluster).slurmdbd_port
+    port, archive = slurm_of(cluster).slurmdbd_port, texts.archive(options, cluster)
     main = pod.container(
         options,
         cluster,
@@ -85,10 +85,10 @@ def _slurmdbd(options: SlurmOnKubernetesOptions, cluster: Cluster) -> Object:
         pod.mounts(
             config="/config/slurm",
             etc=ETC,
-            archive="/var/lib/slurm",
             munge="/run/munge",
             password="/secrets/database",
             users="/var/lib/extrausers",
+            **({_ARCHIVE: archive} if archive is not None else {}),
         ),
         ports=[{"containerPort": port, "name": ACCOUNTING}],
         readinessProbe=pod.port_answers(port),
@@ -99,7 +99,7 @@ def _slurmdbd(options: SlurmOnKubernetesOptions, cluster: Cluster) -> Object:
         {"name": "etc", "emptyDir": {"medium": "Memory"}},
         pod.secret_volume("password", "slurm-database"),
     ]
-    state = {_ARCHIVE: (options.volumes.state_size, "accounting")}
+    state = {_ARCHIVE: (options.volumes.state_size, "accounting")} if archive is not None else {}
     return _stateful(options, cluster, ACCOUNTING, [main, pod.munged(options, cluster)], volumes, state)
 
 
@@ -112,7 +112,7 @@ def _slurmctld(options: SlurmOnKubernetesOptions, cluster: Cluster) -> Object:
         "slurmctld",
         pod.mounts(
             config=ETC,
-            state=slurm.state_dir.rpartition("/")[0],
+            state=slurm.state_dir,
             munge="/run/munge",
             users="/var/lib/extrausers",
         ),
@@ -155,7 +155,7 @@ def _stateful(
         "containers": list(containers),
         "volumes": list(volumes),
     }
-    if storage is None:
+    if storage is None or not kept:
         inner["nodeSelector"] = {HOSTNAME: cluster.primary.name}
         inner["volumes"] = [*volumes, *(_folder(options, name, at) for name, (_, at) in kept.items())]
     else:

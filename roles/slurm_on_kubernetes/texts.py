@@ -72,7 +72,6 @@ def scripts(options: SlurmOnKubernetesOptions, cluster: Cluster) -> dict[str, st
     slurm = slurm_of(cluster)
     _, port, database, user = slurm.storage
     known = slurm.pod_records(cluster, places(options, cluster))
-    files = config(options, cluster)
     start = render(
         "slurm_on_kubernetes/start.sh.j2",
         cluster=cluster,
@@ -83,12 +82,22 @@ def scripts(options: SlurmOnKubernetesOptions, cluster: Cluster) -> dict[str, st
         database_user=user,
         database_port=port,
         buffer_pool_mib=BUFFER_POOL_MIB,
-        archive=_setting(files["slurmdbd.conf"], "ArchiveDir"),
-        job_tmp=_setting(files.get("job_container.conf", ""), "BasePath"),
+        archive=archive(options, cluster),
+        job_tmp=job_tmp(options, cluster),
         controller_address=places(options, cluster).controller_address,
     )
     sshd = render("slurm_on_kubernetes/sshd_config.j2", cluster=cluster, port=options.login.port)
     return {"start.sh": start, "sshd_config": sshd}
+
+
+def archive(options: SlurmOnKubernetesOptions, cluster: Cluster) -> str | None:
+    """Where slurmdbd writes purged records."""
+    return _setting(config(options, cluster)["slurmdbd.conf"], "ArchiveDir")
+
+
+def job_tmp(options: SlurmOnKubernetesOptions, cluster: Cluster) -> str | None:
+    """Where /tmp of jobs lies."""
+    return _setting(config(options, cluster).get("job_container.conf", ""), "BasePath")
 
 
 def _setting(text: str, key: str) -> str | None:
@@ -100,9 +109,7 @@ def users(cluster: Cluster) -> dict[str, str]:
     """Declared users for libnss-extrausers, each with a group of the same name and number, and their public keys."""
     declared, logins = cluster.primary.offers(DeclaresUsers), cluster.primary.offers(DeclaresLogins)
     accounts = declared.accounts if declared is not None else ()
-    homes = [
-        declared.home_folder(cluster, cluster.primary, one) for one in accounts if declared is not None
-    ]
+    homes = [declared.home_folder(cluster, cluster.primary, one) for one in accounts if declared is not None]
     found = {
         "passwd": "".join(
             f"{one.name}:x:{one.uid}:{one.uid}::{home}:/bin/bash\n"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rackwright.model.types import Workload
-from rackwright.roles.slurm_on_kubernetes import pod
+from rackwright.roles.slurm_on_kubernetes import pod, texts
 from rackwright.roles.slurm_on_kubernetes.places import SLURMD, places, slurm_of, slurmd_nodes
 from rackwright.roles.slurm_on_kubernetes.services import HOSTNAME, filesystem_volumes
 from rackwright.workload.slurm.pods import ETC, PodNode
@@ -27,7 +27,10 @@ def objects(options: SlurmOnKubernetesOptions, cluster: Cluster) -> list[Object]
     known = slurm_of(cluster).pod_nodes(cluster, places(options, cluster))
     found: list[Object] = [_service(options, slurm_of(cluster).slurmd_port)]
     if options.network == "pod":
-        return [*found, *(_of_node(options, cluster, node, known[node.name]) for node in slurmd_nodes(cluster))]
+        return [
+            *found,
+            *(_of_node(options, cluster, node, known[node.name]) for node in slurmd_nodes(cluster)),
+        ]
     kinds: dict[tuple[str, str | None], list[Node]] = {}
     for node in slurmd_nodes(cluster):
         kinds.setdefault((node.sku.name, node.workload), []).append(node)
@@ -92,7 +95,7 @@ def _daemon_set(
 def _spec(
     options: SlurmOnKubernetesOptions, cluster: Cluster, nodes: Sequence[Node], offers: PodNode
 ) -> dict[str, Any]:
-    slurm, host = slurm_of(cluster), options.network == "host"
+    slurm, host, tmp = slurm_of(cluster), options.network == "host", texts.job_tmp(options, cluster)
     volumes, mounts = filesystem_volumes(nodes)
     name = {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}
     simulated = [{"name": "SIMULATED_GPUS", "value": str(offers.gpus)}] if offers.simulated else []
@@ -107,8 +110,8 @@ def _spec(
                 munge="/run/munge",
                 users="/var/lib/extrausers",
                 spool=slurm.spool_dir,
-                tmp="/var/lib/slurm",
                 shm="/dev/shm",
+                **({"tmp": tmp} if tmp is not None else {}),
             ),
             *mounts,
         ],
@@ -130,7 +133,7 @@ def _spec(
             pod.user_volumes(cluster)[0],
             *pod.munge_volumes(),
             {"name": "spool", "emptyDir": {}},
-            {"name": "tmp", "emptyDir": {}},
+            *([{"name": "tmp", "emptyDir": {}}] if tmp is not None else []),
             {"name": "shm", "emptyDir": {"medium": "Memory"}},
             *volumes,
         ],
@@ -146,4 +149,3 @@ def _resources(options: SlurmOnKubernetesOptions, node: Node, offers: PodNode) -
         return {"requests": requests}
     whole = {options.gpu_resource: str(offers.gpus)}
     return {"requests": {**requests, **whole}, "limits": whole}
-

@@ -16,7 +16,10 @@ GPU_SKU = make_gpu_sku("dgx-h100")
 
 
 def cluster(
-    given: dict | None = None, slurm: dict | None = None, version: str = "1.20.2", nodes: tuple[Node, ...] = ()
+    given: dict | None = None,
+    slurm: dict | None = None,
+    version: str = "1.20.2",
+    nodes: tuple[Node, ...] = (),
 ) -> Cluster:
     """A control plane and two workers of a lab, unless other nodes are given."""
     options = {
@@ -45,7 +48,9 @@ def lab_nodes() -> tuple[Node, ...]:
     """Containers."""
     size = {"platform": Platform.CONTAINER, "lab": LabSize(cpus=2, memory_mib=2048)}
     workers = (
-        make_node(f"worker{i}", f"10.79.0.{10 + i}", workload=Workload.SLURM_ON_KUBERNETES, sku=LAB_SKU, **size)
+        make_node(
+            f"worker{i}", f"10.79.0.{10 + i}", workload=Workload.SLURM_ON_KUBERNETES, sku=LAB_SKU, **size
+        )
         for i in (1, 2)
     )
     return (make_node("cp1", "10.79.0.10", NodeRole.HEAD, sku=LAB_SKU, **size), *workers)
