@@ -89,7 +89,7 @@ def pods_command(
     from rackwright.image.pods import build_all  # the lab's modules, which --help does not need
 
     with Waiting(_log) as waiting:
-        made = build_all(load_cluster(file), out.absolute(), waiting.step)
+        made = build_all(load_cluster(file, locked=False), out.absolute(), waiting.step)
     for one in made:
         say_exactly(f"{out / one.name}\n")
         _log.print(f"{one.reference}: {one.bytes // 2**20} MiB, sha256 {one.sha256}", soft_wrap=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, cast
 from rackwright.model.interfaces import ReservesMemory
 from rackwright.model.options import RoleOptions
 from rackwright.model.types import NodeRole, Workload
-from rackwright.workload.slurm.pods import ETC, PodNode, PodPlaces, RendersSlurm
+from rackwright.workload.slurm.pods import ETC, PodNode, PodPartition, PodPlaces, RendersSlurm
 
 if TYPE_CHECKING:
     from rackwright.model.cluster import Cluster, Node
@@ -96,15 +96,17 @@ class SlurmInPods(RendersSlurm):
 
         return declared_records(*view(cluster, cast("SlurmOptions", self), places))
 
-    def pod_partitions(self, cluster: Cluster, places: PodPlaces) -> Mapping[str, str]:
+    def pod_partitions(self, cluster: Cluster, places: PodPlaces) -> Mapping[str, PodPartition]:
         """As on nodes."""
+        from rackwright.roles.slurm.layout import partition_nodes
         from rackwright.roles.slurm.texts import partition_line
 
         seen, options = view(cluster, cast("SlurmOptions", self), places)
         found = {}
         for name, partition in options.partitions.items():
-            words = partition_line(seen, options, name, partition).split()[2:]
-            found[name] = " ".join(words)
+            nodes = tuple(node.name for node in partition_nodes(seen, partition))
+            _, _, *words = partition_line(seen, options, name, partition).split()
+            found[name] = PodPartition(nodes, " ".join(words))
         return found
 
 

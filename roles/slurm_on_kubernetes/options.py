@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 Label = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
 """A DNS label (RFC 1123), as names of namespaces and storage classes are."""
 ImageName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][A-Za-z0-9._/:@-]{0,250}$")]
+Tag = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$")]
 Quantity = Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]{0,9}(Mi|Gi|Ti)$")]
 ResourceName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9.-]{1,100}/[a-z0-9.-]{1,60}$")]
 
@@ -80,6 +81,10 @@ class SlurmOnKubernetesOptions(BuildsPodImages, Listens, RoleOptions):
     )
     registry: ImageName = Field(
         default="rack.lab", description="Registry and path of the image, as nodes pull it."
+    )
+    operator_tag: Tag | None = Field(
+        default=None,
+        description="Tag of the operator's images in `registry`, with soperator and slinky. None: Slurm's release.",
     )
     pull_policy: Literal["IfNotPresent", "Always", "Never"] = "IfNotPresent"
     image_packages: tuple[PackageName, ...] = Field(

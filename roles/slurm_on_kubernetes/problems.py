@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rackwright.kubernetes.api_versions import minor
 from rackwright.model.interfaces import RunsKubernetes
 from rackwright.model.ranges import fold
+from rackwright.roles.slurm_on_kubernetes.kinds import split
 from rackwright.roles.slurm_on_kubernetes.options import SLURMD_PORT
 from rackwright.roles.slurm_on_kubernetes.places import slurmd_nodes
 from rackwright.workload.slurm.pods import RendersSlurm, names_of
@@ -80,3 +81,10 @@ def _fits(
             f"{options.flavour.capitalize()} uses an accounting database that the site runs.",
             "set `accounting: {storage_host: ...}` in the slurm section",
         )
+    if options.flavour != "pods":
+        for partition, kind in split(options, cluster):
+            yield (
+                "flavour",
+                f"Partition {partition} has some nodes of {kind.name} and not others; an operator knows them as one set.",
+                "set `flavour: pods`, or let each partition have all nodes of a SKU",
+            )

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rackwright.roles.slurm_on_kubernetes import pod, texts
+from rackwright.roles.slurm_on_kubernetes.kinds import HOSTNAME
 from rackwright.roles.slurm_on_kubernetes.places import (
     ACCOUNTING,
     CONTROLLER,
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from rackwright.model.cluster import Cluster, Node
     from rackwright.roles.slurm_on_kubernetes.options import SlurmOnKubernetesOptions
 
-HOSTNAME = "kubernetes.io/hostname"
 _GRACE_SECONDS = 60
 _ARCHIVE = "archive"
 # both names of the control plane's taint: `master` until 1.24

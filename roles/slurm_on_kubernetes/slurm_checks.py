@@ -36,7 +36,11 @@ for try in $(seq 20); do
 done
 printf '%s\\n' "$row"
 """
-_NO_ROOM = ("Requested nodes are busy", "Unable to contact slurm controller", "Connection refused")
+_NO_ANSWER = (
+    *("Requested nodes are busy", "Unable to contact slurm controller", "Connection refused"),
+    *("connection to the server", "unable to upgrade connection", "not found"),
+)
+"""Of srun where the cluster has no room, and of kubectl where it reaches no pod."""
 
 
 def first(sentences: list[str]) -> str:
@@ -74,6 +78,8 @@ def nodes(context: Context) -> str:
         found = parse_nodes(output)
     except NoAnswer as error:
         raise Undetermined(str(error)) from None
+    if not found:
+        raise Undetermined("`scontrol show node` prints no node")
     wanted = slurm_of(context.cluster).pod_nodes(context.cluster, places(context.options, context.cluster))
     wrong = [f"{name} is unknown to slurmctld" for name in wanted if name not in found]
     wrong += [f"{name} is not declared" for name in sorted(set(found) - set(wanted))]
@@ -140,7 +146,7 @@ def _srun(context: Context, partition: str, names: list[str]) -> str:
     if result.rc == 0:
         return str(result.stdout)
     error = (result.stderr.strip() or result.stdout.strip() or "nothing").splitlines()[-1]
-    if result.rc in (124, 126, 127) or any(word in result.stderr for word in _NO_ROOM):
+    if result.rc in (124, 126, 127) or any(word in result.stderr for word in _NO_ANSWER):
         raise Undetermined(f"the job did not start within {wait} s in {partition}: {error}")
     return fail(f"srun in {partition} exited {result.rc}: {error}")
 

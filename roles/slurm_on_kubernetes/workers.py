@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rackwright.model.types import Workload
 from rackwright.roles.slurm_on_kubernetes import pod, texts
+from rackwright.roles.slurm_on_kubernetes.kinds import HOSTNAME, Kind, kinds, resources
 from rackwright.roles.slurm_on_kubernetes.places import SLURMD, places, slurm_of, slurmd_nodes
-from rackwright.roles.slurm_on_kubernetes.services import HOSTNAME, filesystem_volumes
+from rackwright.roles.slurm_on_kubernetes.services import filesystem_volumes
 from rackwright.workload.slurm.pods import ETC, PodNode
 
 if TYPE_CHECKING:
@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from rackwright.model.cluster import Cluster, Node
     from rackwright.roles.slurm_on_kubernetes.options import SlurmOnKubernetesOptions
 
-WORKLOAD = "rackwright.dev/workload"
-"""Label that the kubernetes role gives to nodes with a declared workload."""
-SKU = "rackwright.dev/sku"
 _GRACE_SECONDS = 30
 
 
@@ -31,13 +28,7 @@ def objects(options: SlurmOnKubernetesOptions, cluster: Cluster) -> list[Object]
             *found,
             *(_of_node(options, cluster, node, known[node.name]) for node in slurmd_nodes(cluster)),
         ]
-    kinds: dict[tuple[str, str | None], list[Node]] = {}
-    for node in slurmd_nodes(cluster):
-        kinds.setdefault((node.sku.name, node.workload), []).append(node)
-    for (sku, workload), nodes in kinds.items():
-        name = f"{SLURMD}-{sku}" if workload is not None else f"{SLURMD}-{sku}-any"
-        found.append(_of_kind(options, cluster, name, nodes, known[nodes[0].name]))
-    return found
+    return [*found, *(_of_kind(options, cluster, kind) for kind in kinds(options, cluster))]
 
 
 def _service(options: SlurmOnKubernetesOptions, port: int) -> Object:
@@ -54,18 +45,9 @@ def _service(options: SlurmOnKubernetesOptions, port: int) -> Object:
     }
 
 
-def _of_kind(
-    options: SlurmOnKubernetesOptions, cluster: Cluster, name: str, nodes: Sequence[Node], offers: PodNode
-) -> Object:
-    spec = _spec(options, cluster, nodes, offers)
-    if nodes[0].workload is Workload.SLURM_ON_KUBERNETES:
-        spec["nodeSelector"] = {WORKLOAD: str(Workload.SLURM_ON_KUBERNETES), SKU: nodes[0].sku.name}
-    else:  # without a declared workload no label tells them from other nodes
-        named = {"key": HOSTNAME, "operator": "In", "values": [node.name for node in nodes]}
-        terms = [{"matchExpressions": [named]}]
-        needed = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
-        spec["affinity"] = {"nodeAffinity": needed}
-    return _daemon_set(options, cluster, name, spec)
+def _of_kind(options: SlurmOnKubernetesOptions, cluster: Cluster, kind: Kind) -> Object:
+    spec = {**_spec(options, cluster, kind.nodes, kind.offers), **kind.placement}
+    return _daemon_set(options, cluster, f"{SLURMD}-{kind.name}", spec)
 
 
 def _of_node(options: SlurmOnKubernetesOptions, cluster: Cluster, node: Node, offers: PodNode) -> Object:
@@ -119,7 +101,7 @@ def _spec(
         ports=[{"containerPort": slurm.slurmd_port, "name": SLURMD}],
         securityContext={"privileged": True},  # cgroups and mounts of jobs, RDMA devices
         readinessProbe=pod.port_answers(slurm.slurmd_port),
-        resources=_resources(options, nodes[0], offers),
+        resources=resources(options, offers),
     )
     return {
         "hostNetwork": host,
@@ -138,14 +120,3 @@ def _spec(
             *volumes,
         ],
     }
-
-
-def _resources(options: SlurmOnKubernetesOptions, node: Node, offers: PodNode) -> dict[str, Any]:
-    """All GPUs, and the memory that Slurm gives to jobs; CPUs are left to Slurm, whose pods are the only large ones."""
-    requests = {"cpu": "100m"}
-    if options.reserve:
-        requests["memory"] = f"{offers.memory_mib + options.memory_headroom_mib}Mi"
-    if options.gpu_resource is None or not offers.gpus:
-        return {"requests": requests}
-    whole = {options.gpu_resource: str(offers.gpus)}
-    return {"requests": {**requests, **whole}, "limits": whole}

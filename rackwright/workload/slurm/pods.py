@@ -49,6 +49,15 @@ class PodNode:
     """A partition that takes jobs and has this node."""
 
 
+@dataclass(frozen=True)
+class PodPartition:
+    """A partition of nodes with slurmd pods."""
+
+    nodes: tuple[str, ...]
+    settings: str
+    """Of its line in slurm.conf, without `PartitionName` and `Nodes`."""
+
+
 class RendersSlurm:
     """Options of the role that knows Slurm's settings; with `daemons: pods` its daemons run in pods of another role."""
 
@@ -96,8 +105,8 @@ class RendersSlurm:
         """Accounts, users and QOS."""
         raise NotImplementedError
 
-    def pod_partitions(self, cluster: Cluster, places: PodPlaces) -> Mapping[str, str]:
-        """Partitions by name, each with its settings without `PartitionName` and `Nodes`."""
+    def pod_partitions(self, cluster: Cluster, places: PodPlaces) -> Mapping[str, PodPartition]:
+        """Partitions by name."""
         raise NotImplementedError
 
 
