@@ -54,6 +54,11 @@ class Volumes(Frozen):
     )
     state_size: Quantity = "10Gi"
     database_size: Quantity = "50Gi"
+    buffer_pool_mib: int = Field(
+        default=4096,
+        ge=64,
+        description="innodb_buffer_pool_size of the database's pod (Slurm's accounting guide: 4 GiB or more).",
+    )
 
 
 class SlurmOnKubernetesOptions(BuildsPodImages, Listens, RoleOptions):

@@ -68,7 +68,7 @@ def _database(options: SlurmOnKubernetesOptions, cluster: Cluster) -> Object:
         pod.mounts(data="/var/lib/mysql", password="/secrets/database"),
         ports=[{"containerPort": port, "name": DATABASE}],
         readinessProbe=pod.command_succeeds("mariadb-admin", "--no-defaults", "ping"),
-        resources={"requests": {"cpu": "100m", "memory": "512Mi"}},
+        resources={"requests": {"cpu": "100m", "memory": f"{options.volumes.buffer_pool_mib + 256}Mi"}},
     )
     volumes = [pod.script_volume(), pod.secret_volume("password", "slurm-database")]
     size = options.volumes.database_size

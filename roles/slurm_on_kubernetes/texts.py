@@ -33,7 +33,6 @@ AS_DECLARED = "as declared"
 READY = "ready"
 SETTLE_SECONDS = 900
 """As long as images may take to be pulled, and the kubelet to bring a changed ConfigMap into pods."""
-BUFFER_POOL_MIB = 256
 _NEW_PODS = ("slurm-restart.conf", "job_container.conf")
 """Files that daemons read only when they start."""
 _DATABASE_FILES = ("slurmdbd.conf",)
@@ -81,7 +80,7 @@ def scripts(options: SlurmOnKubernetesOptions, cluster: Cluster) -> dict[str, st
         database=database,
         database_user=user,
         database_port=port,
-        buffer_pool_mib=BUFFER_POOL_MIB,
+        buffer_pool_mib=options.volumes.buffer_pool_mib,
         archive=archive(options, cluster),
         job_tmp=job_tmp(options, cluster),
         controller_address=places(options, cluster).controller_address,
