@@ -67,17 +67,13 @@ def entities(
     + inside: shell words that run a program where sacctmgr is, such as `kubectl exec POD --`; empty: on this node
     """
     found: Records | Unread | None
+    asked = {"cluster": cluster, "local": local, "inside": inside}
     if state.is_executing:  # slurmdbd may have been started a moment ago
-        found = host.get_fact(
-            AccountingRecords, cluster=cluster, patience=wait_seconds, local=local, inside=inside
-        )
+        found = host.get_fact(AccountingRecords, patience=wait_seconds, **asked)
     else:
-        found = host.get_fact(AccountingRecords, cluster=cluster, local=local, inside=inside)
-        if found is Unread.STOPPED:  # its start is in the plan, and apply compares after it
-            host.noop("slurmdbd does not run: compared once it does")
-            return
-        if found is Unread.SILENT and counted:
-            host.noop("slurmdbd does not answer: compared before")
+        found = host.get_fact(AccountingRecords, **asked)
+        if (silence := _silence(found, counted=counted)) is not None:
+            host.noop(silence)
             return
         if found is Unread.SILENT:
             record(Change("slurm", "accounting", "slurmdbd does not answer", "compared once it does"))
@@ -103,3 +99,10 @@ def entities(
     ready = _COUNTED.format(wait=wait_seconds, tres=tres) if counted and missing else ""
     whole = _SCRIPT.format(wait=wait_seconds, counted=ready, commands=script)
     yield StringCommand(f"{inside} sh -c {quote(whole)}" if inside else whole)
+
+
+def _silence(found: Records | Unread | None, *, counted: bool) -> str | None:
+    """Why nothing is planned for records that cannot be read now."""
+    if found is Unread.STOPPED:  # its start is in the plan, and apply compares after it
+        return "slurmdbd does not run: compared once it does"
+    return "slurmdbd does not answer: compared before" if found is Unread.SILENT and counted else None
