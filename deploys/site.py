@@ -79,6 +79,8 @@ from rackwright.roles.kubernetes.deploy import leaves as leaves_kubernetes
 from rackwright.roles.kubernetes.options import KubernetesOptions
 from rackwright.roles.lldp.deploy import lldp
 from rackwright.roles.lldp.options import LldpOptions
+from rackwright.roles.load_balancer.deploy import load_balancer
+from rackwright.roles.load_balancer.options import LoadBalancerOptions
 from rackwright.roles.logs.deploy import logs
 from rackwright.roles.logs.options import LogsOptions
 from rackwright.roles.lustre_client.deploy import lustre_client
@@ -269,6 +271,8 @@ if (o := options_for(host, "kubernetes", KubernetesOptions)) is not None:
     kubernetes(options=o)
 if (o := options_for(host, "slurm_on_kubernetes", SlurmOnKubernetesOptions)) is not None:
     slurm_on_kubernetes(options=o)
+if (o := options_for(host, "load_balancer", LoadBalancerOptions)) is not None:
+    load_balancer(options=o)
 if (o := options_for(host, "health", HealthRoleOptions)) is not None:
     health(options=o)
 if (o := options_for(host, "enroot_pyxis", EnrootPyxisOptions)) is not None:

@@ -166,6 +166,7 @@ SOFTWARE = {
         )
     ),
     "shared-address": Names(("haproxy", "keepalived")),
+    "haproxy": Names(("haproxy", "socat")),
     "docker-archive": Names(
         ("curl", "gpg"),
         paths={

@@ -152,6 +152,7 @@ SOFTWARE = {
     # fingerprint: found as in `debian`
     "kubernetes": Names(()),
     "shared-address": Names(("haproxy", "keepalived")),
+    "haproxy": Names(("haproxy", "socat")),
     "docker-archive": Names(
         ("gnupg2",),
         paths={"key": "/etc/pki/rpm-gpg/RPM-GPG-KEY-docker", "source": "/etc/yum.repos.d/docker-ce.repo"},

@@ -118,7 +118,10 @@ def _images(site: Site, options: KubernetesOptions) -> None:
 def _authorities(site: Site) -> None:
     files.directory(name="Create the folder for certificates", path=pki.FOLDER)
     files.directory(name="Create the folder for etcd's certificates", path=f"{pki.FOLDER}/etcd")
-    for one in pki.files(site.cluster, lambda name: site.secret(name).reveal()):
+    found = (
+        pki.imagined() if site.offline else pki.files(site.cluster, lambda name: site.secret(name).reveal())
+    )
+    for one in found:
         files.file(
             name=f"Write {one.path}",
             path=one.path,
@@ -149,6 +152,7 @@ def _shared_address(site: Site, options: KubernetesOptions) -> None:
         units.unit(
             name="Start haproxy with its settings",
             unit="haproxy.service",
+            restart_on=(shared_address.HAPROXY_LIMITS,),
             reload_on=(shared_address.HAPROXY,),
             disruptive=False,
         )

@@ -64,6 +64,15 @@ def files(cluster: Cluster, secret: Reveal) -> tuple[PkiFile, ...]:
     return tuple(found)
 
 
+def imagined() -> tuple[PkiFile, ...]:
+    """The same files without their content, where no secret is at hand (`rackwright render`)."""
+    names = [f"{name}.{kind}" for name in _AUTHORITIES for kind in ("crt", "key")]
+    return tuple(
+        PkiFile(f"{FOLDER}/{name}", f"(from the secrets store: {name})\n", secret=name.endswith(".key"))
+        for name in (*names, "sa.key", "sa.pub")
+    )
+
+
 def join_kubeconfig(options: KubernetesOptions, cluster: Cluster, node: Node, secret: Reveal) -> str:
     """With which a node joins: as itself; a control-plane node as an administrator, for that long."""
     user, groups = f"system:node:{node.name}", ["system:nodes"]

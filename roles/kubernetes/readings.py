@@ -27,7 +27,7 @@ printf 'kubelet '; openssl x509 -noout -enddate -in /var/lib/kubelet/pki/kubelet
 """Prints `name notAfter=Nov 28 04:45:00 2027 GMT` a line."""
 _END = re.compile(r"(\S+) notAfter=(\w{3} +\d{1,2} \d{2}:\d{2}:\d{2} \d{4}) GMT")
 _QUANTITY = re.compile(r"(\d+(?:\.\d+)?)(m|k|M|G|T|Ki|Mi|Gi|Ti)?")
-_FACTORS = {
+_FACTORS: dict[str | None, float] = {
     None: 1.0,
     "m": 0.001,
     **{unit: 1000.0**power for power, unit in enumerate(("k", "M", "G", "T"), 1)},

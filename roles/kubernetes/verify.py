@@ -13,7 +13,7 @@ from rackwright.claims.packages import held_at
 from rackwright.claims.units import runs
 from rackwright.model.cluster import Node
 from rackwright.model.platforms import Capability
-from rackwright.roles.kubernetes import cluster_checks, commands, etcd, network, pki, readings, texts
+from rackwright.roles.kubernetes import cluster_checks, commands, etcd, kubelet, network, pki, readings, texts
 from rackwright.roles.kubernetes.options import KubernetesOptions
 from rackwright.secrets.store import store_of
 
@@ -24,7 +24,8 @@ _KERNEL = frozenset({Capability.KERNEL})
 def _files(context: CheckContext[KubernetesOptions]) -> str:
     files = texts.node_files(context.options, context.cluster, context.node)
     files |= texts.control_plane_files(context.options, context.cluster, context.node)
-    as_rendered(context, {path: text for path, text in files.items() if texts.mode(path) != "600"})
+    shown = {path: text for path, text in files.items() if texts.mode(path) != "600"}
+    as_rendered(context, shown, {path: texts.mode(path) for path in shown})
     for path in sorted(path for path in files if texts.mode(path) == "600"):
         has_access(context, path, "600", "root", "root")
         holds_secret_text(context, path, files[path])
@@ -117,7 +118,7 @@ def _configuration(context: CheckContext[KubernetesOptions]) -> str:
     found = printed.get("kubeletconfig") if isinstance(printed, dict) else None
     if not isinstance(found, dict):
         raise Undetermined("configz has no kubeletconfig")
-    wrong = readings.differing(texts.kubelet.document(context.options, context.node), found)
+    wrong = readings.differing(kubelet.document(context.options, context.node), found)
     if wrong:
         fail(f"the kubelet runs with {'; '.join(wrong)}")
     return "the running kubelet has the declared configuration"
