@@ -359,7 +359,7 @@ case "$*" in
 *"get pods --selector rackwright.dev/slurm=slurmd -o go-template"*)
     if [ -e "$CALLS.replaced" ]; then t=$TEMPLATE; else t=${POD_TEMPLATE:-$TEMPLATE}; fi
     echo "slurmd-a worker1 $t True"; echo "slurmd-b worker2 $t ${READY:-True}" ;;
-*"get pods --selector"*"-o name") echo pod/slurmctld-0; echo pod/slurmd-a ;;
+*"get nodes"*) echo "cp1 True"; echo "worker1 True"; echo "worker2 ${NODE:-True}" ;;
 *"cat /run/rackwright/loaded"*) echo "${LOADED:-$FILES}" ;;
 *"sha256sum"*) echo "$FILES  -" ;;
 *"squeue"*"worker2"*) echo "${JOBS:-}" ;;
@@ -402,6 +402,7 @@ def _settled(tmp_path, mode, **environment):
         ({"USED_KEY": "other"}, "pods have another munge key"),
         ({"POD_TEMPLATE": "earlier"}, "0 of 2 pods of slurmd are ready with the declared template"),
         ({"READY": "False"}, "1 of 2 pods of slurmd are ready with the declared template"),
+        ({"READY": "False", "NODE": "False"}, "as declared"),
         ({"LOADED": "earlier"}, "slurmctld has loaded other files"),
     ],
 )
