@@ -69,16 +69,17 @@ def kubernetes_secret(
     before = None if there in (None, "", "absent") else f"content {MASK}"
     after = f"{', '.join(sorted(data))}: content {MASK}"
     record(Change("setting", f"secret {secret} in {namespace}", before, after))
-    script = _WRITE.format(
-        kubectl=KUBECTL,
-        namespace=quote(namespace),
-        name=quote(secret),
-        count=len(data),
-    )
-    yield StringCommand(script, _stdin=_manifest(role, namespace, secret, data, kind))
+    stdin = manifest(role, namespace, secret, data, kind)
+    yield StringCommand(write_command(namespace, secret, len(data)), _stdin=stdin)
 
 
-def _manifest(role: str, namespace: str, secret: str, data: Mapping[str, bytes], kind: str) -> str:
+def write_command(namespace: str, secret: str, count: int) -> str:
+    """Shell that applies the manifest on its stdin, and fails where the secret then has other keys besides."""
+    return _WRITE.format(kubectl=KUBECTL, namespace=quote(namespace), name=quote(secret), count=count)
+
+
+def manifest(role: str, namespace: str, secret: str, data: Mapping[str, bytes], kind: str) -> str:
+    """The Secret as YAML, with its values."""
     item = {
         "apiVersion": "v1",
         "kind": "Secret",
