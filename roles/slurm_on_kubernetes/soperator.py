@@ -134,7 +134,7 @@ def _slurm_nodes(options: SlurmOnKubernetesOptions, cluster: Cluster) -> dict[st
         "slurmctld": _container(options, cluster, "controller_slurmctld", slurm.slurmctld_port),
         "volumes": {"jail": jail, "spool": {"volumeSourceName": SPOOL}},
     }
-    login = {
+    login: dict[str, Any] = {
         "k8sNodeFilterName": _CONTROL,
         "size": 1 if options.login.enabled else 0,
         "munge": munge,

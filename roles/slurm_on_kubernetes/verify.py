@@ -76,7 +76,8 @@ def _no_restarts(context: Context) -> str:
     if not found:
         raise Undetermined("no pod of Slurm is there")
     since = context.output("date -u -d '1 hour ago' +%s", _AGAIN).strip()
-    lately, earlier = [], []
+    lately: list[str] = []
+    earlier: list[str] = []
     for pod in found:
         for name, one in pod.containers.items():
             if one.restarts:
