@@ -12,7 +12,7 @@ from pyinfra.context import host, state
 
 from rackwright.facts.slurm import AccountingRecords
 from rackwright.plan.changes import Change, record
-from rackwright.workload.slurm.accounting import sacctmgr_commands
+from rackwright.workload.slurm.accounting import SacctmgrCommand, sacctmgr_commands
 from rackwright.workload.slurm.records import Records, Unread, countable, limited_tres
 
 # slurmdbd has just been started when this runs for the first time. A removal that Slurm refuses
@@ -90,15 +90,20 @@ def entities(
     if not needed:
         host.noop("accounting is as declared")
         return
+    tres = sorted(missing) if counted else []
+    script = _recorded(needed, tres, wait_seconds)
+    yield StringCommand(f"{inside} sh -c {quote(script)}" if inside else script)
+
+
+def _recorded(needed: list[SacctmgrCommand], tres: list[str], wait_seconds: int) -> str:
+    """The script with these commands, each of them a change of the plan."""
     for command in needed:
         record(
             Change("slurm", command.target, command.before, command.after, disruptive=command.after is None)
         )
-    script = "\n".join(" ".join(["run", *map(quote, command.arguments)]) for command in needed)
-    tres = " ".join(map(quote, sorted(missing)))
-    ready = _COUNTED.format(wait=wait_seconds, tres=tres) if counted and missing else ""
-    whole = _SCRIPT.format(wait=wait_seconds, counted=ready, commands=script)
-    yield StringCommand(f"{inside} sh -c {quote(whole)}" if inside else whole)
+    lines = "\n".join(" ".join(["run", *map(quote, command.arguments)]) for command in needed)
+    counted = _COUNTED.format(wait=wait_seconds, tres=" ".join(map(quote, tres))) if tres else ""
+    return _SCRIPT.format(wait=wait_seconds, counted=counted, commands=lines)
 
 
 def _silence(found: Records | Unread | None, *, counted: bool) -> str | None:

@@ -19,12 +19,12 @@ Services with an address each for slurmctld, slurmdbd and the database: Slurm ke
 resolved, and a pod that is started again has another one.
 
 slurmctld, slurmdbd and the database wait in their start script for what they need, instead of failing until it is
-there: a container that restarts is then a fault, and verify says so.
+there: a container that restarts is then a fault, and verify reports it.
 
 Secrets never lie in the objects' file: they go from the secrets store through kubectl's stdin.
 
 A change of what `scontrol reconfigure` takes over waits until every pod has the new files, then reconfigures; a change
 of names, ports or scripts is in an annotation of the pods, whose controllers replace them.
 
-munged is a container of its own beside each daemon, so that it is started again when it fails.
+munged runs in a second container beside each daemon, so that it is started again when it fails.
 """

@@ -73,7 +73,7 @@ def kinds(options: SlurmOnKubernetesOptions, cluster: Cluster) -> tuple[Kind, ..
 def _alone(
     found: dict[tuple[str, Workload | None, PodNode], list[Node]], sku: str, workload: Workload
 ) -> bool:
-    """Whether SKU and workload tell these nodes from all others with slurmd."""
+    """Whether no other nodes with slurmd have the same SKU and workload."""
     return sum(key[:2] == (sku, workload) for key in found) == 1
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 API = "slinky.slurm.net/v1beta1"
 OWN_FILES = "slurm-files"
 SSSD = "slurm-sssd"
-# what the operator writes itself, or an image of its own brings
+# settings that the operator writes, or that belong to its images
 _ITS_OWN = frozenset(
     {
         *("AuthType", "CredType", "ClusterName", "SlurmUser", "SlurmdUser", "SlurmctldHost", "SlurmctldPort"),

@@ -1,6 +1,6 @@
 """Custom resources of Nebius' Soperator: SlurmCluster (slurm.nebius.ai/v1) and NodeSet (v1alpha1).
 
-Soperator writes slurm.conf with names of its own (`SET-0`, `SET-1`, ...) and shares one root file system, the jail,
+Soperator writes slurm.conf, names nodes `SET-0`, `SET-1` and so on, and shares one root file system, the jail,
 between login nodes and workers: the site provides its volumes as claims named after the namespace. Sources:
 config/crd/bases and internal/render of nebius/soperator at c238d993, read 2026-11-28.
 """
@@ -26,7 +26,7 @@ CLUSTER_API, NODES_API = "slurm.nebius.ai/v1", "slurm.nebius.ai/v1alpha1"
 VERSION = "5.0.0"
 JAIL, SPOOL = "jail", "controller-spool"
 _CONTROL, _NO_FILTER = "control-plane", "all"
-# settings of its own API, and what it writes itself (internal/render/common/configmap.go)
+# settings that have a field in its API, or that it writes (internal/render/common/configmap.go)
 _ITS_OWN = frozenset(
     {
         *("AuthType", "CredType", "ClusterName", "SlurmUser", "SlurmdUser", "SlurmctldHost", "SlurmctldPort"),
