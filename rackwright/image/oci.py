@@ -23,11 +23,16 @@ EPOCH = 315532800
 _TYPE = "application/vnd.oci.image"
 _NOT_IN_TREE = ("dev", "proc", "run", "sys", "tmp")
 """Folders whose content is the running system's; they stay, empty."""
+_CONTAINERD_NAME = "io.containerd.image.name"
+"""Annotation that containerd's importer takes as the image's name (images.AnnotationImageName, read 2026-11-28)."""
 _XATTRS = "SCHILY.xattr."
 
 
-def write_oci(tree: Path, target: Path, tag: str) -> None:
-    """Write the image `target` of a tree; it appears whole or not at all."""
+def write_oci(tree: Path, target: Path, tag: str, reference: str | None = None) -> None:
+    """Write the image `target` of a tree; it appears whole or not at all.
+
+    `reference`: the whole name by which containerd imports it, e.g. `registry.example.com/slurm:24.11`.
+    """
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as staging:
         layer, unfinished = Path(staging, "layer"), Path(staging, "image")
@@ -56,9 +61,10 @@ def write_oci(tree: Path, target: Path, tag: str) -> None:
                 ],
             }
         )
-        entry = _descriptor("manifest.v1+json", manifest) | {
-            "annotations": {"org.opencontainers.image.ref.name": tag}
-        }
+        annotations = {"org.opencontainers.image.ref.name": tag}
+        if reference is not None:
+            annotations[_CONTAINERD_NAME] = reference
+        entry = _descriptor("manifest.v1+json", manifest) | {"annotations": annotations}
         index = _json({"schemaVersion": 2, "mediaType": f"{_TYPE}.index.v1+json", "manifests": [entry]})
         with tarfile.open(unfinished, "w", format=tarfile.PAX_FORMAT) as tar:
             _add(tar, "oci-layout", _json({"imageLayoutVersion": "1.0.0"}))

@@ -6,6 +6,7 @@ Options classes implement these interfaces; no role refers to another.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from ipaddress import IPv4Network
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
 from rackwright.model.types import WorkloadManager
@@ -119,12 +120,21 @@ class RunsWorkloadManager:
     core_spec_count: int
     """Cores of each node that are reserved from jobs."""
 
+    @property
+    def manages_nodes(self) -> bool:
+        """Whether it drains its nodes; False where its daemons run in pods, whose manager drains them."""
+        return True
+
 
 class RunsKubernetes(RunsWorkloadManager):
     """Options of the role that runs Kubernetes: kubelet on each of its nodes, the control plane on some heads."""
 
     version: str
     """Exact, without `v`: `1.34.2`."""
+    dns_domain: str
+    """Domain of services: `cluster.local`."""
+    pod_network: IPv4Network
+    """Addresses of pods."""
     kubeconfig: ClassVar[str] = "/etc/kubernetes/admin.conf"
     """On control-plane nodes: root's access to the API server."""
     kubelet_kubeconfig: ClassVar[str] = "/etc/kubernetes/kubelet.conf"

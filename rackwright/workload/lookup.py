@@ -21,9 +21,15 @@ _MANAGERS: dict[WorkloadManager, type[OneManager]] = {
 }
 
 
+def manager_role(node: Node) -> RunsWorkloadManager | None:
+    """Options of the role whose workload manager drains a node, or None."""
+    managers = (given for given in node.options.values() if isinstance(given, RunsWorkloadManager))
+    return next((given for given in managers if given.manages_nodes), None)
+
+
 def kind_on(node: Node) -> WorkloadManager | None:
     """Which manager some role runs on a node, or None."""
-    role = node.offers(RunsWorkloadManager)
+    role = manager_role(node)
     return role.workload_manager if role is not None else None
 
 

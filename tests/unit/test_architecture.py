@@ -44,6 +44,7 @@ SLURM_ROOMS = (
     *("rackwright/workload/slurm", "rackwright/facts/slurm.py"),
     *("rackwright/operations/slurm_accounting.py", "rackwright/operations/slurm_reservations.py"),
     "roles/slurm",
+    "roles/slurm_on_kubernetes",  # the same daemons, in pods
     "rackwright/alerts",  # runbooks contain commands to type
     "rackwright/drill/slurm_drills.py",  # breaks Slurm on purpose
     "roles/enroot_pyxis",  # builds a plugin of Slurm's and has to ask srun for it
