@@ -50,6 +50,8 @@ from rackwright.roles.gdrcopy.deploy import gdrcopy
 from rackwright.roles.gdrcopy.options import GdrcopyOptions
 from rackwright.roles.gpfs_client.deploy import gpfs_client
 from rackwright.roles.gpfs_client.options import GpfsClientOptions
+from rackwright.roles.gpu_stack_k8s.deploy import gpu_stack_k8s
+from rackwright.roles.gpu_stack_k8s.options import GpuStackK8sOptions
 from rackwright.roles.gpudirect.deploy import gpudirect
 from rackwright.roles.gpudirect.options import GpudirectOptions
 from rackwright.roles.grafana.deploy import grafana
@@ -267,6 +269,8 @@ if (o := options_for(host, "slurm", SlurmOptions)) is not None:
     slurm(options=o)
 if (o := options_for(host, "kubernetes", KubernetesOptions)) is not None:
     kubernetes(options=o)
+if (o := options_for(host, "gpu_stack_k8s", GpuStackK8sOptions)) is not None:
+    gpu_stack_k8s(options=o)
 if (o := options_for(host, "load_balancer", LoadBalancerOptions)) is not None:
     load_balancer(options=o)
 if (o := options_for(host, "health", HealthRoleOptions)) is not None:

@@ -1,0 +1,46 @@
+"""What roles that put objects into Kubernetes need from each other, found with `node.offers(Interface)`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rackwright.model.cluster import Cluster, Node
+
+
+class GivesGpus:
+    """Options of the role that makes Kubernetes count a node's GPUs."""
+
+    def gpu_resources(self, node: Node) -> Mapping[str, int]:
+        """What the node offers to pods by resource name, e.g. {"nvidia.com/gpu": 8}; empty without GPUs.
+
+        Empty too where GPUs are claimed (DRA), since no pod counts them then.
+        """
+        raise NotImplementedError
+
+
+class SetsChartValues:
+    """Options of a role that has values for charts, which another role renders."""
+
+    def chart_values(self, cluster: Cluster) -> Mapping[str, Mapping[str, Any]]:
+        """Values by the chart's name in the catalogue of add-ons; a site's own values go over them."""
+        raise NotImplementedError
+
+
+class AppliesAddons:
+    """Options of the role that applies other projects' manifests and charts."""
+
+    @property
+    def applied(self) -> Iterable[str]:
+        """Names in the catalogue of add-ons."""
+        raise NotImplementedError
+
+
+class NamesRuntimes:
+    """Options of a role that gives containerd runtimes besides runc."""
+
+    @property
+    def runtimes(self) -> tuple[str, ...]:
+        """Handlers as a RuntimeClass names them, e.g. `nvidia`."""
+        raise NotImplementedError
