@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from rackwright.model.cluster import Cluster, Node
@@ -44,3 +44,59 @@ class NamesRuntimes:
     def runtimes(self) -> tuple[str, ...]:
         """Handlers as a RuntimeClass names them, e.g. `nvidia`."""
         raise NotImplementedError
+
+
+class TenantLimits(Protocol):
+    """Limits of an account, in Slurm's names."""
+
+    @property
+    def grp_tres(self) -> Mapping[str, int]: ...
+
+
+class TenantAccount(Protocol):
+    """An account of the tree below `root`."""
+
+    @property
+    def parent(self) -> str: ...
+    @property
+    def description(self) -> str | None: ...
+    @property
+    def fairshare(self) -> int: ...
+    @property
+    def limits(self) -> TenantLimits: ...
+    @property
+    def qos(self) -> Sequence[str]: ...
+
+
+class TenantUser(Protocol):
+    """A user of accounts."""
+
+    @property
+    def default_account(self) -> str: ...
+    @property
+    def accounts(self) -> Sequence[str]: ...
+    @property
+    def admin(self) -> str: ...
+
+
+class TenantQos(Protocol):
+    """A quality of service."""
+
+    @property
+    def description(self) -> str | None: ...
+    @property
+    def priority(self) -> int: ...
+    @property
+    def preempt(self) -> Sequence[str]: ...
+
+
+@runtime_checkable
+class DeclaresTenants(Protocol):
+    """Options that declare accounts, users and QOS, in the fields of the slurm role, which has all three."""
+
+    @property
+    def accounts(self) -> Mapping[str, TenantAccount]: ...
+    @property
+    def users(self) -> Mapping[str, TenantUser]: ...
+    @property
+    def qos(self) -> Mapping[str, TenantQos]: ...
