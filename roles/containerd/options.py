@@ -11,6 +11,7 @@ from rackwright.containers import DaemonOptions, registry_problems, source_probl
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.interfaces import NeedsForwarding, WritesUnitFiles
 from rackwright.model.kubernetes_offers import NamesRuntimes
+from rackwright.model.mirrored import MirrorItem, NeedsMirrored
 from rackwright.model.services import FetchesFromOutside
 from rackwright.model.strings import NodePath
 from rackwright.model.types import NodeRole
@@ -18,7 +19,13 @@ from rackwright.model.written_folders import WritesBelow, WrittenFolder
 
 
 class ContainerdOptions(
-    DaemonOptions, FetchesFromOutside, NamesRuntimes, NeedsForwarding, WritesUnitFiles, WritesBelow
+    DaemonOptions,
+    FetchesFromOutside,
+    NamesRuntimes,
+    NeedsForwarding,
+    NeedsMirrored,
+    WritesUnitFiles,
+    WritesBelow,
 ):
     """containerd, for Kubernetes, for ctr and nerdctl, and below docker."""
 
@@ -66,6 +73,11 @@ class ContainerdOptions(
     def effective_release(self) -> str:
         """`1.7` or `2`."""
         return self.release or ("2" if self.source == "docker" else "1.7")
+
+    def mirrored(self, cluster: Cluster, node: Node) -> Iterable[MirrorItem]:
+        """The declared pause image; containerd's own choice is not known here."""
+        if self.sandbox_image is not None:
+            yield MirrorItem("image", self.sandbox_image, role="containerd")
 
     @property
     def runtimes(self) -> tuple[str, ...]:

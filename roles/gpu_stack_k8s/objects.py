@@ -10,6 +10,7 @@ import yaml
 
 from rackwright.kubernetes.gpu_names import GPU, PRESENT
 from rackwright.kubernetes.versions import names_cdi_devices
+from rackwright.lock.images import pinned
 from rackwright.model.interfaces import RunsKubernetes
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ def _container(options: GpuStackK8sOptions, cluster: Cluster) -> dict[str, Any]:
     named.append({"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}})
     return {
         "name": "nvidia-device-plugin-ctr",
-        "image": options.plugin_image,
+        "image": pinned(cluster, options.plugin_image),
         "imagePullPolicy": "IfNotPresent",
         "env": named,
         "securityContext": _rights(options, cluster),
