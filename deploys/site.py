@@ -79,6 +79,8 @@ from rackwright.roles.kernel.options import KernelOptions
 from rackwright.roles.kubernetes.deploy import kubernetes
 from rackwright.roles.kubernetes.deploy import leaves as leaves_kubernetes
 from rackwright.roles.kubernetes.options import KubernetesOptions
+from rackwright.roles.kubernetes_addons.deploy import kubernetes_addons
+from rackwright.roles.kubernetes_addons.options import KubernetesAddonsOptions
 from rackwright.roles.kubernetes_scheduling.deploy import kubernetes_scheduling
 from rackwright.roles.kubernetes_scheduling.options import KubernetesSchedulingOptions
 from rackwright.roles.lldp.deploy import lldp
@@ -271,6 +273,8 @@ if (o := options_for(host, "slurm", SlurmOptions)) is not None:
     slurm(options=o)
 if (o := options_for(host, "kubernetes", KubernetesOptions)) is not None:
     kubernetes(options=o)
+if (o := options_for(host, "kubernetes_addons", KubernetesAddonsOptions)) is not None:
+    kubernetes_addons(options=o)
 if (o := options_for(host, "gpu_stack_k8s", GpuStackK8sOptions)) is not None:
     gpu_stack_k8s(options=o)
 if (o := options_for(host, "kubernetes_scheduling", KubernetesSchedulingOptions)) is not None:

@@ -61,7 +61,7 @@ def bundle_command(
     from rackwright.bundle.listing import list_items  # it loads pyinfra, which --help does not need
     from rackwright.bundle.outcome import exit_code
 
-    cluster = load_cluster(file)
+    cluster = load_cluster(file, locked=False)  # what the lock still lacks is what this lists
     listing = list_items(cluster)
     state = None
     outcomes: tuple[Outcome, ...] = ()

@@ -27,6 +27,10 @@ class SetsChartValues:
         """Values by the chart's name in the catalogue of add-ons; a site's own values go over them."""
         raise NotImplementedError
 
+    def refused_values(self, chart: str, values: Mapping[str, Any]) -> Iterable[str]:
+        """Settings in a chart's final values that must be false, e.g. `driver.enabled`."""
+        return ()
+
 
 class AppliesAddons:
     """Options of the role that applies other projects' manifests and charts."""

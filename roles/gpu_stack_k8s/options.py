@@ -15,7 +15,7 @@ from rackwright.model.options import Frozen, RoleOptions
 from rackwright.model.strings import ImageReference
 from rackwright.model.types import NodeRole, Workload
 from rackwright.roles.gpu_stack_k8s.problems import problems_of
-from rackwright.roles.gpu_stack_k8s.values import values_of
+from rackwright.roles.gpu_stack_k8s.values import taken_over, values_of
 
 if TYPE_CHECKING:
     from rackwright.model.cluster import Cluster, Node
@@ -125,6 +125,10 @@ class GpuStackK8sOptions(RoleOptions, GivesGpus, NeedsMirrored, SetsChartValues)
     def chart_values(self, cluster: Cluster) -> Mapping[str, Mapping[str, Any]]:
         """Of the operators and of the DRA driver."""
         return values_of(self, cluster)
+
+    def refused_values(self, chart: str, values: Mapping[str, Any]) -> Iterable[str]:
+        """What would install a second driver, toolkit or exporter."""
+        return taken_over(chart, values)
 
     def problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
         """Mistakes that only show against the resolved cluster."""
