@@ -1,4 +1,4 @@
-"""How the cluster file says registries are reached: what its nodes' runtimes declare."""
+"""How registries are reached: as the runtimes of the cluster's nodes declare it."""
 
 from __future__ import annotations
 

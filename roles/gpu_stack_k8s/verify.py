@@ -23,7 +23,7 @@ _GFD_DIFFERS = frozenset({f"{GPU}.product", "nvidia.com/gpu.present"})
 def _objects(context: _CONTEXT) -> str:
     wanted = objects(context.options, context.cluster)
     if not wanted:
-        return "this mode has no objects of its own"
+        return "this mode has no objects here"
     return objects_as_declared(context, "gpu_stack_k8s", wanted)
 
 
@@ -38,7 +38,7 @@ def _nodes(context: _CONTEXT) -> tuple[list[tuple[Node, dict[str, Any]]], list[s
 
 
 def _labels(context: _CONTEXT) -> str:
-    """The values stand in the declaration; with GPU Operator GFD found them on the node."""
+    """As declared; with GPU Operator GFD found the values on the node."""
     found, wrong = _nodes(context)
     by_operator = context.options.mode == "gpu-operator"
     for node, item in found:

@@ -33,7 +33,7 @@ def _objects(context: _CONTEXT) -> str:
 def _workloads(context: _CONTEXT) -> str:
     wanted = [item for item in _declared(context) if item["kind"] in _READY]
     if not wanted:
-        return "no add-on has pods of its own"
+        return "no add-on has pods"
     there = {
         (item.get("kind"), item["metadata"].get("namespace"), item["metadata"]["name"]): item
         for item in listed(context, "deployments,statefulsets,daemonsets --all-namespaces")

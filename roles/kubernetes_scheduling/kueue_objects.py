@@ -73,7 +73,7 @@ def _cohorts(
 
 
 def _below(tenants: Tenants, shares: Mapping[str, dict[str, Amounts]], name: str) -> dict[str, Amounts]:
-    """What an account and those below it are guaranteed: the larger of its own share and the sum of theirs."""
+    """What an account and those below it are guaranteed: the larger of its share and the sum of theirs."""
     parts = [_below(tenants, shares, child) for child in children(tenants.accounts, name)]
     return {
         sku: {
@@ -91,7 +91,7 @@ def _cluster_queue(
     name: str,
     shares: Mapping[str, dict[str, Amounts]],
 ) -> Object:
-    """Of an account with others below it the queue has nothing of its own, and borrows from the cohort."""
+    """An account with others below it has its share in its cohort; its queue borrows from there."""
     parent = bool(children(tenants.accounts, name))
     own = minus(shares[name], [shares[name]]) if parent else shares[name]
     limit = 0 if not kueue.borrowing and not parent else None

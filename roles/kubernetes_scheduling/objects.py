@@ -125,7 +125,7 @@ def _quotas(
 
 
 def quota(tenants: Tenants, account: str) -> dict[str, str]:
-    """An account's limits as a quota has them; GPU types add up, since a quota does not tell them apart."""
+    """An account's limits as a quota has them; GPU types add up, since a quota does not distinguish them."""
     limits = tenants.accounts[account].limits.grp_tres
     hard = {
         _TRES[name]: f"{value}Mi" if name == "mem" else str(value)

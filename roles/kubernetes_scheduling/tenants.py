@@ -84,7 +84,7 @@ def workers(cluster: Cluster) -> tuple[Node, ...]:
 
 
 def gpus_of(node: Node) -> Mapping[str, int]:
-    """What a node offers by resource name; whole GPUs where no role of it says otherwise."""
+    """What a node offers by resource name; whole GPUs where none of its roles offers GPUs."""
     gives = node.offers(GivesGpus)
     if gives is not None:
         return gives.gpu_resources(node)
