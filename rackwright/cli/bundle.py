@@ -54,10 +54,7 @@ def bundle_command(
 
     Exit status: 0 complete, 3 something is missing or different, 4 something could not be read.
     """
-    if sum((resolve, pack is not None, check is not None)) > 1:
-        raise TwoActions("--resolve, --pack and --check exclude each other.", hint="give one of them")
-    if update and not resolve:
-        raise TwoActions("--update belongs to --resolve.", hint="add --resolve")
+    _refuse_two_actions(resolve, update, pack, check)
     from rackwright.bundle.listing import list_items  # it loads pyinfra, which --help does not need
     from rackwright.bundle.outcome import exit_code
 
@@ -78,6 +75,13 @@ def bundle_command(
         say("\n".join(_outcome_lines(outcomes, listing, state) if acted else _listing_lines(listing)))
     if code := exit_code(outcomes, listing.unknown):
         raise typer.Exit(int(code))
+
+
+def _refuse_two_actions(resolve: bool, update: bool, pack: Path | None, check: str | None) -> None:
+    if sum((resolve, pack is not None, check is not None)) > 1:
+        raise TwoActions("--resolve, --pack and --check exclude each other.", hint="give one of them")
+    if update and not resolve:
+        raise TwoActions("--update belongs to --resolve.", hint="add --resolve")
 
 
 def _registries(cluster: Cluster, plain: str | None = None) -> Registries:

@@ -119,6 +119,14 @@ def table_lines(table: Table) -> Iterator[str]:
     yield from _source_lines(table.sources)
 
 
+def _addon_rows(table: AddonTable) -> Iterator[tuple[str, ...]]:
+    yield "ADD-ON", "VERSION", "KUBERNETES", "FROM"
+    for addon in table.rows:
+        since = "-" if addon.kubernetes_from is None else f"1.{addon.kubernetes_from}+"
+        chart = None if addon.chart is None else f"{addon.chart.repository} {addon.chart.name}"
+        yield addon.name, addon.version, since, addon.manifest or chart or "-"
+
+
 def _rows(table: Table) -> Iterator[tuple[str, ...]]:
     match table:
         case XidTable():
@@ -128,11 +136,7 @@ def _rows(table: Table) -> Iterator[tuple[str, ...]]:
                 drain = "yes" if xid.drain else "no"
                 yield str(xid.code), xid.action, drain, xid.vendor or "-", xid.meaning + others
         case AddonTable():
-            yield "ADD-ON", "VERSION", "KUBERNETES", "FROM"
-            for addon in table.rows:
-                since = "-" if addon.kubernetes_from is None else f"1.{addon.kubernetes_from}+"
-                chart = None if addon.chart is None else f"{addon.chart.repository} {addon.chart.name}"
-                yield addon.name, addon.version, since, addon.manifest or chart or "-"
+            yield from _addon_rows(table)
         case MigTable():
             yield "GPU", "BALANCED", "PROFILES (most of each)"
             for gpu in table.rows:
