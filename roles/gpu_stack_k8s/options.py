@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, StringConstraints, model_validator
 
 from rackwright.kubernetes.gpu_names import MigStrategy, product, resources
 from rackwright.lock.for_roles import has_stack
 from rackwright.model.kubernetes_offers import GivesGpus, SetsChartValues
 from rackwright.model.mirrored import MirrorItem, NeedsMirrored
 from rackwright.model.options import Frozen, RoleOptions
-from rackwright.model.strings import ImageReference
+from rackwright.model.strings import ImageReference, InterfaceName
 from rackwright.model.types import NodeRole, Workload
 from rackwright.roles.gpu_stack_k8s.problems import problems_of
 from rackwright.roles.gpu_stack_k8s.values import taken_over, values_of
@@ -20,6 +20,8 @@ from rackwright.roles.gpu_stack_k8s.values import taken_over, values_of
 if TYPE_CHECKING:
     from rackwright.model.cluster import Cluster, Node
 
+PciVendor = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{4}$")]
+ProductName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._/()-]{0,62}$")]
 DEVICE_PLUGIN = "nvcr.io/nvidia/k8s-device-plugin:v0.20.0"
 """https://github.com/NVIDIA/k8s-device-plugin, deployments/static/nvidia-device-plugin.yml, read 2026-11-28."""
 
@@ -42,10 +44,10 @@ class NetworkOperator(Frozen):
         description="Pods ask for `rdma/<this>`.",
     )
     pods_per_port: int = Field(default=63, ge=1, le=1000, description="Pods that may share a port at a time.")
-    vendors: tuple[str, ...] = Field(
+    vendors: tuple[PciVendor, ...] = Field(
         default=("15b3",), min_length=1, description="PCI vendors of the shared ports, e.g. 15b3, NVIDIA's."
     )
-    interfaces: tuple[str, ...] = Field(
+    interfaces: tuple[InterfaceName, ...] = Field(
         default=(), description="Network interfaces with the ports; none: every port of the vendors."
     )
 
@@ -79,7 +81,7 @@ class GpuStackK8sOptions(RoleOptions, GivesGpus, NeedsMirrored, SetsChartValues)
     time_slices: int = Field(
         default=1, ge=1, le=64, description="Pods that take turns on one GPU, without any limit of memory."
     )
-    products: dict[str, str] = Field(
+    products: dict[str, ProductName] = Field(
         default_factory=dict,
         description="gpu.product by SKU, where manifests select nodes by GFD's value, which is NVML's name: "
         "{hgx-h100: NVIDIA H100 80GB HBM3}. Others have the SKU's GPU model.",

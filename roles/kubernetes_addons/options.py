@@ -26,6 +26,8 @@ Prefix = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9./:_-]{0,200
 class Addon(Frozen):
     """One add-on: by its name in `rackwright catalog --table addons`, or any other with `file`."""
 
+    several_lines: ClassVar[frozenset[str]] = frozenset({"values"})
+
     version: str | None = Field(
         default=None, pattern=r"^v?[0-9][0-9A-Za-z.+-]{0,40}$", description="None: the catalogue's."
     )

@@ -10,7 +10,7 @@ from pydantic import Field
 from rackwright.model.kubernetes_offers import SetsChartValues
 from rackwright.model.options import Frozen, RoleOptions
 from rackwright.model.types import NodeRole, Workload
-from rackwright.roles.kubernetes_scheduling.entities import Account, GroupName, Name, Qos, User
+from rackwright.roles.kubernetes_scheduling.entities import Account, GroupName, Name, Qos, User, UserName
 from rackwright.roles.kubernetes_scheduling.kueue_config import chart_values_of
 from rackwright.roles.kubernetes_scheduling.problems import problems_of, warnings_of
 
@@ -45,7 +45,7 @@ class KubernetesSchedulingOptions(RoleOptions, SetsChartValues):
         default_factory=dict,
         description="Accounts by name. None here: accounts, users and QOS are those of the role slurm in this file.",
     )
-    users: dict[str, User] = Field(
+    users: dict[UserName, User] = Field(
         default_factory=dict, description="Users by the name that they log in with."
     )
     qos: dict[Name, Qos] = Field(default_factory=dict)
