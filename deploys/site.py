@@ -50,6 +50,8 @@ from rackwright.roles.gdrcopy.deploy import gdrcopy
 from rackwright.roles.gdrcopy.options import GdrcopyOptions
 from rackwright.roles.gpfs_client.deploy import gpfs_client
 from rackwright.roles.gpfs_client.options import GpfsClientOptions
+from rackwright.roles.gpu_stack_k8s.deploy import gpu_stack_k8s
+from rackwright.roles.gpu_stack_k8s.options import GpuStackK8sOptions
 from rackwright.roles.gpudirect.deploy import gpudirect
 from rackwright.roles.gpudirect.options import GpudirectOptions
 from rackwright.roles.grafana.deploy import grafana
@@ -77,6 +79,10 @@ from rackwright.roles.kernel.options import KernelOptions
 from rackwright.roles.kubernetes.deploy import kubernetes
 from rackwright.roles.kubernetes.deploy import leaves as leaves_kubernetes
 from rackwright.roles.kubernetes.options import KubernetesOptions
+from rackwright.roles.kubernetes_addons.deploy import kubernetes_addons
+from rackwright.roles.kubernetes_addons.options import KubernetesAddonsOptions
+from rackwright.roles.kubernetes_scheduling.deploy import kubernetes_scheduling
+from rackwright.roles.kubernetes_scheduling.options import KubernetesSchedulingOptions
 from rackwright.roles.lldp.deploy import lldp
 from rackwright.roles.lldp.options import LldpOptions
 from rackwright.roles.load_balancer.deploy import load_balancer
@@ -269,6 +275,12 @@ if (o := options_for(host, "slurm", SlurmOptions)) is not None:
     slurm(options=o)
 if (o := options_for(host, "kubernetes", KubernetesOptions)) is not None:
     kubernetes(options=o)
+if (o := options_for(host, "kubernetes_addons", KubernetesAddonsOptions)) is not None:
+    kubernetes_addons(options=o)
+if (o := options_for(host, "gpu_stack_k8s", GpuStackK8sOptions)) is not None:
+    gpu_stack_k8s(options=o)
+if (o := options_for(host, "kubernetes_scheduling", KubernetesSchedulingOptions)) is not None:
+    kubernetes_scheduling(options=o)
 if (o := options_for(host, "slurm_on_kubernetes", SlurmOnKubernetesOptions)) is not None:
     slurm_on_kubernetes(options=o)
 if (o := options_for(host, "load_balancer", LoadBalancerOptions)) is not None:

@@ -11,13 +11,14 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
         "sick-node", "upgrade", "plan", "reboots", "kubernetes-drains", "drift", "operators", "map", "top", "terminal", "secrets", "backup",
         "drill", "field", "json",
     ),
-    "Declare": ("cluster-file", "examples", "catalogue", "lock", "import"),
+    "Declare": ("cluster-file", "examples", "catalogue", "lock", "bundle", "import"),
     "Bare metal": ("bare-metal", "bmc", "images", "installers", "firmware", "lab", "vagrant"),
     "Nodes": (
         "kernel", "network", "dns", "firewall", "users", "accounts", "home", "integrity", "site-ca", "software",
         "containers",
     ),
-    "GPU, fabric, Slurm": ("gpu-stack", "fabric", "hpc-stack", "slurm-state", "slurm-on-kubernetes", "burnin"),
+    "GPU, fabric, Slurm": ("gpu-stack", "fabric", "hpc-stack", "slurm-state", "burnin"),
+    "Kubernetes, Ray": ("kubernetes", "kubernetes-drains", "kubernetes-addons", "slurm-on-kubernetes", "ray", "bundle"),
     "Storage": ("storage", "storage-layout", "storage-clients", "scratch", "storage-bench"),
     "Health and monitoring": (
         "health", "health-checks", "prometheus", "alertmanager", "alerts", "exporters", "slurm-exporter", "dashboards",

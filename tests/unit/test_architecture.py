@@ -36,7 +36,7 @@ _ROOMS = """
     errors boundary state_folder command atomic_write known_hosts_file open_files result_store durations site_folder shipped render pytest_plugin textfiles drawing documents node_programs status node_folders
     osfamily certificates model catalog plan secrets containers mounts mount_roles exporters extra_lines alerts clusterfile init importers lab data ssh bmc
     kubernetes workload facts factcache operations lock health claims verify fabric burnin storage prometheus dashboards job_metrics logs
-    pyinfra_driver silences engine image install firmware rotation backup restore drift why live clustermap top accept own_metrics drill schemas completion cli __main__
+    pyinfra_driver silences engine image install firmware rotation backup restore drift why live clustermap top accept own_metrics drill bundle schemas completion cli __main__
 """
 ROOMS_BOTTOM_UP = tuple(_ROOMS.split())
 """Rooms and modules of rackwright/; each imports only what stands before it."""
