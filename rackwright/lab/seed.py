@@ -56,6 +56,10 @@ class Seed:
         target.write_text(text)
         target.chmod(mode)
 
+    def link(self, path: str, to: str) -> None:
+        """A symbolic link."""
+        (self.folder(str(Path(path).parent)) / Path(path).name).symlink_to(to)
+
     def append(self, path: str, line: str, mode: int) -> None:
         """The base image's file with one more line, its group kept."""
         below = self.base / path
