@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rackwright.errors import ImageError
-from rackwright.image import oci
+from rackwright.lab import oci
 from rackwright.image.folder import discard, locked
 from rackwright.image.general import make_general, refuse_secrets
 from rackwright.lab import sources
@@ -117,7 +117,7 @@ def _build(image: PodImage, os: str, target: Path) -> None:
         make_general(tree)
         refuse_secrets(tree)
         tag = image.reference.rpartition(":")[2]
-        oci.write_oci(tree, target, tag, image.reference)
+        oci.write_oci(tree, target, tag, reference=image.reference)
     finally:
         discard(tree)
 

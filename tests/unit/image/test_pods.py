@@ -8,7 +8,7 @@ import tarfile
 import pytest
 
 from rackwright.errors import ImageError
-from rackwright.image import oci, pods
+from rackwright.lab import oci, pods
 from rackwright.model.services import PodImage
 from tests.factories import make_cluster
 from tests.unit.roles.slurm_pods import cluster
@@ -80,7 +80,7 @@ def test_containerd_imports_it_by_its_whole_name(tmp_path):
     tree = tmp_path / "tree"
     tree.mkdir()
     (tree / "etc").mkdir()
-    oci.write_oci(tree, tmp_path / "image.tar", "24.11", IMAGE.reference)
+    oci.write_oci(tree, tmp_path / "image.tar", "24.11", reference=IMAGE.reference)
     with tarfile.open(tmp_path / "image.tar") as tar:
         index = json.load(tar.extractfile("index.json"))
     assert index["manifests"][0]["annotations"] == {
