@@ -114,6 +114,8 @@ from rackwright.roles.prometheus.deploy import prometheus
 from rackwright.roles.prometheus.options import PrometheusOptions
 from rackwright.roles.proxy.deploy import proxy
 from rackwright.roles.proxy.options import ProxyOptions
+from rackwright.roles.ray.deploy import ray
+from rackwright.roles.ray.options import RayOptions
 from rackwright.roles.rdma.deploy import rdma
 from rackwright.roles.rdma.options import RdmaOptions
 from rackwright.roles.registry_cache.deploy import registry_cache
@@ -255,6 +257,8 @@ if (o := options_for(host, "mariadb", MariadbOptions)) is not None:
     mariadb(options=o)
 if (o := options_for(host, "slurm", SlurmOptions)) is not None:
     slurm(options=o)
+if (o := options_for(host, "ray", RayOptions)) is not None:
+    ray(options=o)
 if (o := options_for(host, "health", HealthRoleOptions)) is not None:
     health(options=o)
 if (o := options_for(host, "enroot_pyxis", EnrootPyxisOptions)) is not None:

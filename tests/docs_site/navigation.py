@@ -17,7 +17,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
         "kernel", "network", "dns", "firewall", "users", "accounts", "home", "integrity", "site-ca", "software",
         "containers",
     ),
-    "GPU, fabric, Slurm": ("gpu-stack", "fabric", "hpc-stack", "slurm-state", "burnin"),
+    "GPU, fabric, Slurm": ("gpu-stack", "fabric", "hpc-stack", "slurm-state", "ray", "burnin"),
     "Storage": ("storage", "storage-layout", "storage-clients", "scratch", "storage-bench"),
     "Health and monitoring": (
         "health", "health-checks", "prometheus", "alertmanager", "alerts", "exporters", "slurm-exporter", "dashboards",
