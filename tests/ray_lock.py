@@ -50,7 +50,7 @@ def lines(lock: dict[str, Any]) -> Iterable[str]:
         hashes = set()
         for python in PYTHONS:
             for machine in MACHINES:
-                if marker is not None and not Marker(marker).evaluate(_environment(python, machine)):
+                if marker is not None and not Marker(marker).evaluate(environment_of(python, machine)):
                     continue
                 found = _hashes(package, python, machine)
                 if not found:
@@ -63,7 +63,7 @@ def lines(lock: dict[str, Any]) -> Iterable[str]:
             yield " \\\n".join(f"    --hash=sha256:{one}" for one in sorted(hashes))
 
 
-def _environment(python: str, machine: str) -> dict[str, str]:
+def environment_of(python: str, machine: str) -> dict[str, str]:
     return {
         "python_version": python,
         "python_full_version": f"{python}.1",

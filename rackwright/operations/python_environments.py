@@ -70,7 +70,7 @@ def environment(
         host.noop(f"{root}/current is as declared")
         return
     if not right:
-        record(Change("environment", f"{root}/current", _before(there), f"wheels of lock {digest}"))
+        record(Change("directory", f"{root}/current", _before(there), f"wheels of lock {digest}"))
         yield StringCommand(
             _SCRIPT.format(
                 root=quote(root),
@@ -88,7 +88,7 @@ def environment(
     former = others if right or there.current is None else [*others, there.current]
     gone = former[: max(0, len(former) - keep)]
     for name in gone:
-        record(Change("environment", f"{root}/{name}", "no longer in use", None))
+        record(Change("directory", f"{root}/{name}", "no longer in use", None))
         yield StringCommand(f"rm -rf -- {quote(f'{root}/{name}')}")
 
 

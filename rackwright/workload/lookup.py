@@ -8,12 +8,16 @@ from rackwright.model.cluster import Cluster, Node
 from rackwright.model.interfaces import RunsWorkloadManager
 from rackwright.model.types import NodeRole, WorkloadManager
 from rackwright.workload.protocol import Manager
+from rackwright.workload.ray.control import Ray
 from rackwright.workload.slurm.control import Slurm
 
 if TYPE_CHECKING:
     from rackwright.ssh import RootShell
 
-_MANAGERS: dict[WorkloadManager, type[Manager]] = {WorkloadManager.SLURM: Slurm}
+_MANAGERS: dict[WorkloadManager, type[Manager]] = {
+    WorkloadManager.SLURM: Slurm,
+    WorkloadManager.RAY: Ray,
+}
 
 
 def declared_on(node: Node) -> type[Manager] | None:

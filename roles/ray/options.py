@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field, StringConstraints, model_validator
 
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.interfaces import ReservesMemory, RunsWorkloadManager, WritesUnitFiles
+from rackwright.model.interfaces import ReservesMemory, RunsRay, WritesUnitFiles
 from rackwright.model.options import Frozen, RoleOptions
 from rackwright.model.services import Certificate, IssuesCertificates, Listener, Listens, NeedsCertificates
 from rackwright.model.strings import HttpUrl, NodePath
@@ -61,9 +61,7 @@ class Ports(Frozen):
         return self
 
 
-class RayOptions(
-    RunsWorkloadManager, Listens, NeedsCertificates, WritesUnitFiles, ReservesMemory, RoleOptions
-):
+class RayOptions(RunsRay, Listens, NeedsCertificates, WritesUnitFiles, ReservesMemory, RoleOptions):
     """Ray with its head on one node and a worker on every node of the workload."""
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.HEAD, NodeRole.WORKER})

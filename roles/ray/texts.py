@@ -6,7 +6,6 @@ import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
-from shlex import join
 from urllib.parse import urlsplit
 
 from rackwright.model.cluster import Cluster, Node
