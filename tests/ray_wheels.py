@@ -59,8 +59,16 @@ def downloaded() -> Path:
     platforms = [f"--platform={one}_{MACHINE}" for one in _MANYLINUX]
     line = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes"]
     subprocess.run(
-        [*line, "--only-binary=:all:", f"--python-version={PYTHON}", *platforms, "-d", str(folder)]
-        + ["-r", str(folder / "requirements.txt")],
+        [
+            *line,
+            "--only-binary=:all:",
+            f"--python-version={PYTHON}",
+            *platforms,
+            "-d",
+            str(folder),
+            "-r",
+            str(folder / "requirements.txt"),
+        ],
         check=True,
         timeout=900,
     )

@@ -49,6 +49,7 @@ for file in $1; do
     fi
   done
 done
+echo clean
 """
 _LINE = re.compile(r"^([A-Za-z0-9._-]+)==([^ ;\\]+)(?: ; (.*?))? \\$")
 _IGNORED = frozenset({"pip", "setuptools"})

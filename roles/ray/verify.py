@@ -66,7 +66,7 @@ def _command_lines(context: CheckContext[RayOptions]) -> str:
     result = context.host.run("sh -c %s sh %s", reading.IN_COMMAND_LINES, " ".join(paths))
     if result.rc == 1:
         fail(f"a process has a secret of Ray on its command line: {result.stdout.strip()}")
-    if result.rc != 0:
+    if result.rc != 0 or result.stdout.strip() != "clean":
         raise Undetermined(f"the processes could not be read: {result.stderr.strip() or result.rc}")
     return "no process shows one"
 
