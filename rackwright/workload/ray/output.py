@@ -64,7 +64,8 @@ def _state(node: Mapping[str, Any], drain: Mapping[str, Any] | None) -> NodeStat
     elif by_ray:
         reason = "drained through Ray itself"
     elif not alive:
-        reason = _text(node["reason"]).splitlines()[0] if node["reason"] else "its raylet is not connected"
+        first, _, _ = str(node["reason"]).partition("\n")
+        reason = _text(first) or "its raylet is not connected"
     return NodeState(
         text="+".join(sorted(words, reverse=True)),
         words=words,

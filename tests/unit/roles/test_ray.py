@@ -153,7 +153,7 @@ def _prove(*words):
 
 
 def _distributions(**changed):
-    found = {name: sorted(versions)[0] for name, versions in reading.locked(LOCK).items()} | {"pip": "25.1"}
+    found = {name: min(versions) for name, versions in reading.locked(LOCK).items()} | {"pip": "25.1"}
     return json.dumps(
         {"distributions": found | changed.pop("distributions", {}), "wrong": [], "count": 0} | changed
     )
