@@ -35,8 +35,9 @@ cat >"$e/requirements.txt"
 {proxy}timeout {seconds} "$e/bin/python" -m pip --isolated --no-input --disable-pip-version-check --no-cache-dir --quiet \\
   install --no-deps --require-hashes --only-binary :all: {source} --requirement "$e/requirements.txt"
 cd "$e"
-{manifest} >{name}.new
-mv {name}.new {name}
+digest=$({manifest})
+echo "$digest" >../.{name}.new
+mv -fT ../.{name}.new {name}
 cd ..
 trap - EXIT
 ln -sfn "$e" .current.new

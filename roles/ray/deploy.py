@@ -33,8 +33,13 @@ def ray(options: RayOptions) -> None:
     _environment(site, options)
     for path in host.loop((places.ETC, places.PROGRAMS)):  # type: ignore[no-untyped-call]
         files.directory(name=f"Create {path}", path=path)
-    for path in host.loop((options.state, f"{options.state}/tmp", f"{options.state}/spill")):  # type: ignore[no-untyped-call]
-        files.directory(name=f"Create {path}", path=path, mode="750", owner=places.USER, group=places.USER)
+    files.directory(  # Ray opens the folders that it makes in it to everyone
+        name="Create the folder of Ray's sessions",
+        path=options.state,
+        mode="750",
+        owner=places.USER,
+        group=places.USER,
+    )
     issue_certificates(options)
     programs = texts.programs()
     for path, text in host.loop(programs.items()):  # type: ignore[no-untyped-call]

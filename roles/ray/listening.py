@@ -27,7 +27,7 @@ def listeners_of(options: RayOptions, node: Node) -> tuple[Listener, ...]:
         Listener("raylet", (ports.object_manager, ports.object_manager)),
         Listener("ray::DashboardA", (ports.agent_grpc, ports.agent_grpc)),
         Listener("ray::DashboardA", (ports.agent_http, ports.agent_http)),
-        Listener("ray::RuntimeEnv", (ports.runtime_env, ports.runtime_env), purposes=_NOWHERE),
+        Listener("ray::RuntimeEnv", (ports.runtime_env, ports.runtime_env)),
         Listener("ray::DashboardA", (ports.metrics, ports.metrics), purposes=_NOWHERE),
         Listener("ray::", workers),
     )

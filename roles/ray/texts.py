@@ -142,9 +142,7 @@ def files(cluster: Cluster, node: Node, options: RayOptions) -> dict[str, str]:
             log_files=options.log_files,
             node=node.name,
         ),
-        TMPFILES: render(
-            "ray/tmpfiles.conf.j2", state=options.state, user=places.USER, days=options.log_days
-        ),
+        TMPFILES: render("ray/tmpfiles.conf.j2", state=options.state, days=options.log_days),
         f"{places.UNIT_FOLDER}/{options.unit(node)}": unit_text(cluster, node, options),
     }
     if not options.is_head(node):
