@@ -34,8 +34,8 @@ def _prove(context: CheckContext[RayOptions], *words: str) -> dict[str, Any]:
             f"the job {words[0]} did not end within {_JOB_SECONDS} s (exit status {result.rc})"
         )
     if result.rc != 0:
-        said = (result.stderr.strip() or result.stdout.strip()).splitlines()
-        fail(f"the job {words[0]} failed: {printable(said[-1], 300) if said else f'exit status {result.rc}'}")
+        printed = (result.stderr.strip() or result.stdout.strip()).splitlines()
+        fail(f"the job {words[0]} failed: {printable(printed[-1], 300) if printed else f'exit status {result.rc}'}")
     try:
         found = read_json(reading.job_answer(result.stdout))
     except Refused as error:
@@ -128,7 +128,7 @@ def library(context: CheckContext[RayOptions], library: str) -> str:
     _first(context)
     found = _prove(context, library)
     if "expected" not in found:
-        raise Undetermined(f"the job {library} did not say what it expected")
+        raise Undetermined(f"the job {library} printed no expected result")
     (result,) = (value for name, value in found.items() if name != "expected")
     if result != found["expected"]:
         fail(

@@ -102,7 +102,7 @@ def refuses_anonymous(context: CheckContext[RayOptions]) -> str:
 
 
 def dashboard(context: CheckContext[RayOptions]) -> str:
-    """Content needs the token; with it there is an answer, so that a broken dashboard is no refusal."""
+    """Content needs the token; with it there is an answer, so that a broken dashboard does not count as a refusal."""
     url = f"http://127.0.0.1:{context.options.ports.dashboard}/nodes?view=summary"
     result = context.host.run(_HTTP, url)
     if result.rc == _NOT_CONNECTED:

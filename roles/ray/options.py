@@ -129,7 +129,7 @@ class RayOptions(RunsRay, Listens, NeedsCertificates, WritesUnitFiles, ReservesM
             )
         if wrong := sorted(_RESERVED & self.resources.keys()):
             raise mistake(
-                f"{wrong[0]} is one of Ray's own resources.", "the SKU, or an option of its own, declares it"
+                f"{wrong[0]} is one of Ray's own resources.", "the SKU declares it, or another option"
             )
         if len(set(self.prove)) != len(self.prove):
             raise ValueError("A library is named twice in `prove`.")
