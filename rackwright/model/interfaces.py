@@ -139,18 +139,6 @@ class RunsKubernetes(RunsWorkloadManager):
         raise NotImplementedError
 
 
-class RunsRay(RunsWorkloadManager):
-    """Options of the role that runs Ray: its head on one node, where its programs are asked."""
-
-    def is_head(self, node: Node) -> bool:
-        """Whether the node runs Ray's head."""
-        raise NotImplementedError
-
-    def head_node(self, cluster: Cluster) -> Node:
-        """That node."""
-        raise NotImplementedError
-
-
 class NamesJobUsers:
     """Options of the role whose workload manager knows users by their Unix names."""
 

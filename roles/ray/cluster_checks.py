@@ -35,7 +35,9 @@ def _prove(context: CheckContext[RayOptions], *words: str) -> dict[str, Any]:
         )
     if result.rc != 0:
         printed = (result.stderr.strip() or result.stdout.strip()).splitlines()
-        fail(f"the job {words[0]} failed: {printable(printed[-1], 300) if printed else f'exit status {result.rc}'}")
+        fail(
+            f"the job {words[0]} failed: {printable(printed[-1], 300) if printed else f'exit status {result.rc}'}"
+        )
     try:
         found = read_json(reading.job_answer(result.stdout))
     except Refused as error:

@@ -8,9 +8,16 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field, StringConstraints, model_validator
 
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.interfaces import ReservesMemory, RunsRay, WritesUnitFiles
+from rackwright.model.interfaces import ReservesMemory, WritesUnitFiles
 from rackwright.model.options import Frozen, RoleOptions
-from rackwright.model.services import Certificate, IssuesCertificates, Listener, Listens, NeedsCertificates
+from rackwright.model.services import (
+    Certificate,
+    IssuesCertificates,
+    Listener,
+    Listens,
+    NeedsCertificates,
+    RunsRay,
+)
 from rackwright.model.strings import HttpUrl, NodePath
 from rackwright.model.text import mistake
 from rackwright.model.types import NodeRole, Workload, WorkloadManager

@@ -18,7 +18,7 @@ from rackwright.boundary import last_line, printable
 from rackwright.command import CommandResult
 from rackwright.errors import RackwrightError, WorkloadError
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.interfaces import RunsRay
+from rackwright.model.services import RunsRay
 from rackwright.workload.by_hand import checked_reason, refused
 from rackwright.workload.protocol import HealthSchedule, Job, JobStep, JobTrace, Output
 from rackwright.workload.ray.output import Listed, parse_listed
