@@ -124,6 +124,7 @@ class BuildsPodImages:
 
     def pod_images(self, cluster: Cluster) -> tuple[PodImage, ...]:
         """Each image."""
+        raise NotImplementedError
 
 
 class RunsRay(RunsWorkloadManager):

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 _WITH_RAY = "/usr/lib/rackwright-ray/with-ray"
 _HEAD_UNITS = ("redis-server@rackwright-ray.service", "ray-head.service")
+_IDLE_WORKERS = frozenset({"ray::IDLE", "ray::IDLE_SpillWorker", "ray::IDLE_RestoreWorker"})
+"""Process titles of workers without work (ray, python/ray/_private/workers/default_worker.py, read 2026-11-28)."""
 _POLL_SECONDS = 2
 _COMMAND_SECONDS = 60
 _WORK_SECONDS = 120
@@ -41,6 +43,7 @@ class Ray:
     name: ClassVar[str] = "Ray"
     agent: ClassVar[str] = "ray-worker"
     hooks: ClassVar[Mapping[str, str]] = {}
+    health_timer: ClassVar[bool] = False
 
     def __init__(self, cluster: Cluster, shell: RootShell) -> None:
         self._cluster = cluster
@@ -61,6 +64,17 @@ class Ray:
     def resume_command(node: str) -> str:
         """On the head."""
         return f"{_WITH_RAY} nodes.py resume {node}"
+
+    @staticmethod
+    def job_question(node: str) -> str:
+        """All processes: a worker of Ray's that has work is named after it."""
+        return "ps -eo args="
+
+    @staticmethod
+    def shows_job(answer: str) -> bool:
+        """Idle workers are `ray::IDLE`; those with work have the name of their task or actor."""
+        names = [line.split()[0] for line in answer.splitlines() if line.startswith("ray::")]
+        return any(name not in _IDLE_WORKERS for name in names)
 
     @staticmethod
     def health_schedule(ask: Callable[[str], str]) -> HealthSchedule:
