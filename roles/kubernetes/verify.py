@@ -10,7 +10,7 @@ from typing import Any
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
 from rackwright.claims.files import as_rendered, has_access, holds_secret_text
 from rackwright.claims.packages import held_at
-from rackwright.claims.units import runs
+from rackwright.claims.units import runs, state_of
 from rackwright.model.cluster import Node
 from rackwright.model.platforms import Capability
 from rackwright.roles.kubernetes import cluster_checks, commands, etcd, kubelet, network, pki, readings, texts
@@ -188,9 +188,9 @@ def _snapshot(context: CheckContext[KubernetesOptions]) -> str:
         f"find {given.folder} -name '*.db' -newermt '-{2 * given.every_hours} hours' 2>/dev/null | wc -l"
     )
     number = context.output("sh -c %s", command).strip()
-    timer = context.output(f"systemctl show -p ActiveState --value {etcd.TIMER}").strip()
-    if timer != "active":
-        fail(f"{etcd.TIMER} is {timer}: no snapshots are made")
+    timer = state_of(context, etcd.TIMER)
+    if not timer.active:
+        fail(f"{etcd.TIMER} is {timer.active_state}: no snapshots are made")
     if number == "0":
         up = float(context.output("cut -d' ' -f1 /proc/uptime").strip())
         if up > given.every_hours * 7200:
