@@ -140,6 +140,8 @@ from rackwright.roles.slurm.deploy import slurm
 from rackwright.roles.slurm.options import SlurmOptions
 from rackwright.roles.slurm_exporter.deploy import slurm_exporter
 from rackwright.roles.slurm_exporter.options import SlurmExporterOptions
+from rackwright.roles.slurm_on_kubernetes.deploy import slurm_on_kubernetes
+from rackwright.roles.slurm_on_kubernetes.options import SlurmOnKubernetesOptions
 from rackwright.roles.snmp_exporter.deploy import snmp_exporter
 from rackwright.roles.snmp_exporter.options import SnmpExporterOptions
 from rackwright.roles.software.deploy import software
@@ -279,6 +281,8 @@ if (o := options_for(host, "gpu_stack_k8s", GpuStackK8sOptions)) is not None:
     gpu_stack_k8s(options=o)
 if (o := options_for(host, "kubernetes_scheduling", KubernetesSchedulingOptions)) is not None:
     kubernetes_scheduling(options=o)
+if (o := options_for(host, "slurm_on_kubernetes", SlurmOnKubernetesOptions)) is not None:
+    slurm_on_kubernetes(options=o)
 if (o := options_for(host, "load_balancer", LoadBalancerOptions)) is not None:
     load_balancer(options=o)
 if (o := options_for(host, "health", HealthRoleOptions)) is not None:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +18,7 @@ from rackwright.durations import Durations
 from rackwright.errors import LabError
 from rackwright.lab import faults, power
 from rackwright.lab.from_cluster import load_rack_spec, rack_spec
+from rackwright.lab.process import require
 from rackwright.lab.rack import Rack
 from rackwright.lab.status import RackStatus
 from rackwright.model.cluster import Cluster
@@ -172,6 +174,26 @@ def heal(node: Node, file: FileOption = DEFAULT_FILE) -> None:
     """Undo every fault of a node and wait until it is ready."""
     _rack(file).heal(node)
     _log.print(f"{node}: healed")
+
+
+class Artefact(StrEnum):
+    """What `lab artefact` makes."""
+
+    KUBERNETES = "kubernetes"
+
+
+@lab_app.command()
+def artefact(
+    what: Annotated[
+        Artefact, typer.Argument(help="kubernetes: packages and images, built from Debian's source.")
+    ],
+) -> None:
+    """Build what `lab up` serves to nodes inside the rack, and print its folder; what is there is left alone."""
+    from rackwright.lab.artefact import store  # only this command and `up` need it
+
+    require(store.PROGRAMS, "building Kubernetes")
+    with store.held(_log.print) as folder:
+        Console(highlight=False, soft_wrap=True).print(str(folder))
 
 
 def _boot_images(cluster: Cluster, log: Callable[[str], None]) -> dict[str, Path]:

@@ -70,6 +70,11 @@ class LabSection(Frozen):
         default=False,
         description="Containers only: the node can run containers itself and has a local disk at /scratch.",
     )
+    kubelet: bool = Field(
+        default=False,
+        description="Containers only: a kubelet can run on the node. It has separate control groups, and folders of "
+        "containerd, kubelet and etcd on a local disk.",
+    )
     gpus: Literal["simulated"] | None = Field(
         default=None,
         description="Containers only. simulated: nvidia-smi and dcgmi on the node show the GPUs of its SKU, and a separate "

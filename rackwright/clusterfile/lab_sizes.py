@@ -76,12 +76,13 @@ def _check_machine(report: Report, group: Group) -> None:
             f"The lab simulates GPUs only in containers, but {group.first_name()} is a virtual machine.",
             "remove `gpus: simulated`, or set `platform: container`",
         )
-    if lab.containers and report.clean((*path, "containers")):
-        report.add(
-            (*path, "containers"),
-            "`containers` has no effect on a virtual machine, which can always run containers.",
-            "remove `containers: true`",
-        )
+    for key, what in (("containers", "can always run containers"), ("kubelet", "can always run a kubelet")):
+        if getattr(lab, key) and report.clean((*path, key)):
+            report.add(
+                (*path, key),
+                f"`{key}` has no effect on a virtual machine, which {what}.",
+                f"remove `{key}: true`",
+            )
     if group.sku is not None:
         _check_as_sku(report, group, group.sku, path)
 

@@ -14,12 +14,12 @@ from typing import Literal
 from rackwright.data import Site
 from rackwright.engine.reports import Reports
 from rackwright.errors import ImageError, RunFailed
-from rackwright.image import manifest, oci, root, sbom
+from rackwright.image import manifest, root, sbom
 from rackwright.image.choice import BuildStep, Choice, choose, evaluated
 from rackwright.image.folder import discard, locked
 from rackwright.image.install import install
 from rackwright.image.manifest import Manifest
-from rackwright.lab import image
+from rackwright.lab import image, oci
 from rackwright.lab.boot_disk import DISK, KERNEL, PROGRAMS, make_boot_disk
 from rackwright.lab.process import require, run
 from rackwright.lab.recipe import Kind, recipe

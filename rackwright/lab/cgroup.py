@@ -6,7 +6,7 @@ survives a kill -9 of `up` at any moment and never points at a recycled pid.
 
 Three kinds of host are met: pure v2; v1 with v2 mounted beside it for naming only (hybrid); v1 alone,
 where the lab mounts v2 for itself. Naming, freezing and killing always use v2; limits use whichever
-hierarchy has the controller.
+hierarchy has the controller. A node that runs a kubelet has a group in every hierarchy.
 """
 
 import os
@@ -24,6 +24,12 @@ _ROOT_GROUP = "rackwright"
 _OWN_MOUNT = names.RUNTIME / ".cgroup2"
 _PERIOD_US = 100_000
 _V1_CONTROLLERS = ("cpu", "memory")
+"""Those that limit a node."""
+CONTROLLERS = ("cpu", "cpuacct", "cpuset", "memory", "devices", "freezer", "blkio", "pids")
+"""Those of v1 that a kubelet and its container runtime use."""
+CPUSET = ("cpuset.cpus", "cpuset.mems")
+"""What a new group of v1 does not inherit; no process can join it before."""
+_FURTHER = (*CONTROLLERS, "hugetlb", "net_cls", "net_prio", "perf_event", "rdma", "misc")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +38,16 @@ class Hierarchies:
 
     unified: Path
     v1: dict[str, Path]
+    every_v1: dict[str, Path]
+    """Every v1 hierarchy by controller, the named ones (`name=systemd`) included."""
 
     def all(self) -> tuple[Path, ...]:
-        """Every mounted hierarchy the lab uses, each once."""
+        """Every mounted hierarchy that limits nodes, each once."""
         return (self.unified, *dict.fromkeys(self.v1.values()))
+
+    def every(self) -> tuple[Path, ...]:
+        """Every mounted hierarchy, each once."""
+        return (self.unified, *dict.fromkeys(self.every_v1.values()))
 
 
 @cache
@@ -50,11 +62,11 @@ def hierarchies() -> Hierarchies:
         raise LabError(
             f"{unified} is read-only", hint="the lab needs a host or a container which may make groups"
         )
-    return Hierarchies(unified, v1)
+    return Hierarchies(unified, {name: v1[name] for name in _V1_CONTROLLERS if name in v1}, v1)
 
 
 def parse_mountinfo(text: str) -> tuple[Path | None, dict[str, Path]]:
-    """The v2 mount and the v1 mount of each controller of interest."""
+    """The v2 mount and the v1 mount of each controller."""
     unified: Path | None = None
     v1: dict[str, Path] = {}
     for line in text.splitlines():
@@ -64,8 +76,9 @@ def parse_mountinfo(text: str) -> tuple[Path | None, dict[str, Path]]:
         if kind == "cgroup2" and unified is None:
             unified = mount_point
         elif kind == "cgroup":
-            for controller in set(_V1_CONTROLLERS).intersection(options.split(" ")[-1].split(",")):
-                v1.setdefault(controller, mount_point)
+            for option in options.split(" ")[-1].split(","):
+                if option in _FURTHER or option.startswith("name="):
+                    v1.setdefault(option, mount_point)
     return unified, v1
 
 
@@ -81,7 +94,7 @@ def relative(*path: str) -> str:
 
 def tidy() -> None:
     """Remove the lab's own group once nothing is in it."""
-    for root in hierarchies().all():
+    for root in hierarchies().every():
         with suppress(OSError):
             (root / _ROOT_GROUP).rmdir()
     if hierarchies().unified == _OWN_MOUNT and not (_OWN_MOUNT / _ROOT_GROUP).exists():
@@ -90,31 +103,62 @@ def tidy() -> None:
         hierarchies.cache_clear()
 
 
-def create(*path: str) -> list[Path]:
-    """Make a group afresh in every hierarchy and return its directories, to be joined in that order."""
+def create(*path: str, everywhere: bool = False) -> list[Path]:
+    """Make a group afresh and return its directories, to be joined in that order.
+
+    `everywhere`: in every hierarchy and with every controller, instead of those that limit nodes.
+    """
     remove(*path)
-    return [_make(root, root.joinpath(_ROOT_GROUP, *path)) for root in hierarchies().all()]
+    roots = hierarchies().every() if everywhere else hierarchies().all()
+    return [_make(root, root.joinpath(_ROOT_GROUP, *path), everywhere) for root in roots]
 
 
-def _make(root: Path, directory: Path) -> Path:
+def _make(root: Path, directory: Path, everywhere: bool) -> Path:
     while True:
         try:
             directory.parent.mkdir(parents=True, exist_ok=True)
             if root == hierarchies().unified:
-                _delegate(directory.parent)
+                _delegate(directory.parent, everywhere)
             directory.mkdir(exist_ok=True)
+            if root == hierarchies().every_v1.get("cpuset"):
+                _fill_cpuset(root, directory)
         except FileNotFoundError:  # another rack's end has just tidied up the empty parent
             continue
         return directory
 
 
-def _delegate(directory: Path) -> None:
+def _delegate(directory: Path, everywhere: bool) -> None:
     # Controllers reach a group only when every group above it passes them on.
     root = hierarchies().unified
     for level in [*reversed(directory.relative_to(root).parents), directory.relative_to(root)]:
         available = (root / level / "cgroup.controllers").read_text().split()
-        for controller in set(_V1_CONTROLLERS).intersection(available):
+        for controller in available if everywhere else set(_V1_CONTROLLERS).intersection(available):
             _try_write(root / level / "cgroup.subtree_control", f"+{controller}")
+
+
+def _fill_cpuset(root: Path, directory: Path) -> None:
+    for level in reversed(directory.relative_to(root).parents[:-1]):
+        _copy_cpuset(root / level)
+    _copy_cpuset(directory)
+
+
+def _copy_cpuset(directory: Path) -> None:
+    for name in CPUSET:
+        if not (directory / name).read_text().strip():
+            (directory / name).write_text((directory.parent / name).read_text())
+
+
+def missing_controllers() -> list[str]:
+    """Controllers that a kubelet needs and that this host has in no hierarchy."""
+    if has_v1():
+        return [name for name in CONTROLLERS if name not in hierarchies().every_v1]
+    available = (hierarchies().unified / "cgroup.controllers").read_text().split()
+    return [name for name in ("cpu", "cpuset", "memory", "pids") if name not in available]
+
+
+def has_v1() -> bool:
+    """Whether this host's controllers are in v1 hierarchies."""
+    return any(name in hierarchies().every_v1 for name in CONTROLLERS)
 
 
 def limit(cpus: int, memory_mib: int, *path: str) -> dict[str, bool]:
@@ -198,7 +242,7 @@ def kill(*path: str) -> None:
 def remove(*path: str) -> None:
     """End a group's processes and remove it in every hierarchy."""
     kill(*path)
-    for root in hierarchies().all():
+    for root in hierarchies().every():
         directory = root.joinpath(_ROOT_GROUP, *path)
         wait_until(partial(_remove_tree, directory), f"{directory} to be removable")
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from rackwright.errors import LabError
-from rackwright.lab import cgroup, container_disk, gpu_node, gpus, names, network, state
+from rackwright.lab import cgroup, container_disk, gpu_node, gpus, kubelet_node, names, network, state
 from rackwright.lab.netns import ssh_answers
 from rackwright.lab.process import attach as attach_process
 from rackwright.lab.process import launch, require, run, wait_until
@@ -26,6 +26,10 @@ _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 _KEEPER, _BOX = "keeper", "box"
 
+# So that containers run on a node. runc makes a session keyring and a device filter (bpf), which nspawn forbids
+# by default; pasta wants tun. An overlay cannot be the upper layer of an overlay: /scratch is the node's ext4 itself.
+_NESTED = ["--system-call-filter=add_key keyctl bpf", "--bind=/dev/net/tun"]
+
 _ENVIRONMENT = {
     # Locks against a second user of a tree would stay behind after a kill; the rack's own lock does it.
     "SYSTEMD_NSPAWN_LOCK": "0",
@@ -33,17 +37,18 @@ _ENVIRONMENT = {
     "SYSTEMD_NSPAWN_API_VFS_WRITABLE": "network",
 }
 
-# Arguments: state folder, disk image, base image, group below /sys/fs/cgroup, then the container command.
+# Arguments: state folder, disk image, base image, whether v1 stays visible, the container's group in each of
+# its hierarchies, then the container command.
 # The v1 controllers of a hybrid host are hidden: systemd inside refuses a mixture of v1 and v2.
 # The pipe that is a node's kernel log is held open here: who opens it before journald does must not hang.
 # systemd-nspawn leaves a reboot to who started it (exit code 133), and wants a group without history.
 _START = f"""\
-state=$1 disk=$2 base=$3 box=/sys/fs/cgroup/$4/{_BOX}; shift 4
+state=$1 disk=$2 base=$3 legacy=$4 boxes=$5; shift 5
 mount -t ext4 -o loop,noatime,nobarrier,noinit_itable "$disk" "$state/disk"
 rm -f "$state/disk/{container_disk.FILL}"
 mount -t overlay overlay "$state/root" \
     -o "lowerdir=$base,upperdir=$state/disk/{container_disk.UPPER},workdir=$state/disk/{container_disk.WORK}"
-if [ "$(stat -f -c %T /sys/fs/cgroup)" != cgroup2fs ]; then
+if [ "$legacy" = no ] && [ "$(stat -f -c %T /sys/fs/cgroup)" != cgroup2fs ]; then
     umount -R /sys/fs/cgroup 2>/dev/null || umount -R -l /sys/fs/cgroup
     mount -t cgroup2 none /sys/fs/cgroup
 fi
@@ -57,10 +62,15 @@ while [ $code -eq 133 ]; do
         echo 1 >"$state/gpus/{gpu_node.NEXT}"
         echo '5,0,0,-;{gpus.BOOT}' >&9
     fi
-    if [ -d "$box" ]; then find "$box" -depth -type d -exec rmdir '{{}}' ';'; fi
-    mkdir "$box"
+    for box in $boxes; do
+        if [ -d "$box" ]; then find "$box" -depth -type d -exec rmdir '{{}}' ';'; fi
+        mkdir "$box"
+        for file in {" ".join(cgroup.CPUSET)}; do
+            if [ "$legacy" = yes ] && [ -e "$box/$file" ]; then cat "$box/../$file" >"$box/$file"; fi
+        done
+    done
     code=0
-    sh -c 'echo $$ >"$0/cgroup.procs"; exec "$@"' "$box" "$@" 9>&- || code=$?
+    sh -c 'for box in $0; do echo $$ >"$box/cgroup.procs"; done; exec "$@"' "$boxes" "$@" 9>&- || code=$?
 done
 exit $code
 """
@@ -84,23 +94,31 @@ def start(spec: RackSpec, node: NodeSpec) -> None:
     folder = names.node_state(spec.name, node.name)
     for mount_point in ("disk", "root"):
         (folder / mount_point).mkdir(exist_ok=True)
-    cgroup.create(spec.name, node.name)
+    legacy = node.kubelet and kubelet_node.legacy()
+    cgroup.create(spec.name, node.name, everywhere=node.kubelet)
     limits = cgroup.limit(node.cpus, node.memory_mib, spec.name, node.name)
     network.make_node(spec, node)
     container_disk.wait_released(spec.name, node.name)
     state.save_node_record(spec.name, node.name, replace(record, limits=limits))
     argv = ["unshare", "--mount", "--", "sh", "-ec", _START, "start", str(folder)]
-    argv += [
-        str(container_disk.disk_path(spec.name, node.name)),
-        record.base,
-        cgroup.relative(spec.name, node.name),
-    ]
+    argv += [str(container_disk.disk_path(spec.name, node.name)), record.base]
+    argv += ["yes" if legacy else "no", _boxes(spec.name, node.name, legacy=legacy)]
     argv += _container(spec.name, node.name, folder / "root", record.machine_id)
     argv += gpu_node.make(spec.name, node) if node.gpus else []
-    argv += _nested(folder / "disk" / container_disk.SCRATCH) if node.containers else []
+    argv += _NESTED if node.containers or node.kubelet else []
+    argv += [f"--bind={folder / 'disk' / container_disk.SCRATCH}:/scratch"] if node.containers else []
+    argv += kubelet_node.binds(folder / "disk") if node.kubelet else []
     # It cannot know that the namespace it is handed is the node's own: /proc/sys/net may be written there.
-    keeper = cgroup.create(spec.name, node.name, _KEEPER)
-    launch(argv, keeper, folder / "console.log", env=_ENVIRONMENT)
+    keeper = cgroup.create(spec.name, node.name, _KEEPER, everywhere=node.kubelet)
+    env = _ENVIRONMENT | (kubelet_node.LEGACY if legacy else {})
+    launch(argv, keeper, folder / "console.log", env=env)
+
+
+def _boxes(rack: str, node: str, *, legacy: bool) -> str:
+    """The container's group in each hierarchy that it sees, as the start script sees them."""
+    if not legacy:
+        return f"/sys/fs/cgroup/{cgroup.relative(rack, node, _BOX)}"
+    return " ".join(str(root / cgroup.relative(rack, node, _BOX)) for root in cgroup.hierarchies().every())
 
 
 def ready(spec: RackSpec, node: NodeSpec) -> bool:
@@ -205,15 +223,6 @@ def _container(rack: str, node: str, root: Path, machine_id: str) -> list[str]:
         # The roles set routes, sysctls and limits; the namespace is the node's own.
         "--capability=CAP_NET_ADMIN,CAP_IPC_LOCK",
     ]
-
-
-def _nested(scratch: Path) -> list[str]:
-    """What a node needs so that docker, containerd and podman run on it.
-
-    runc makes a session keyring and a device filter (bpf), which nspawn forbids by default; pasta wants
-    tun. An overlay cannot be the upper layer of an overlay: /scratch is the node's ext4 itself.
-    """
-    return ["--system-call-filter=add_key keyctl bpf", "--bind=/dev/net/tun", f"--bind={scratch}:/scratch"]
 
 
 def _capabilities(pid: int) -> str:

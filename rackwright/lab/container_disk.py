@@ -12,7 +12,7 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from rackwright.lab import names
+from rackwright.lab import kubelet_node, names
 from rackwright.lab.process import run, wait_until
 from rackwright.lab.seed import Identity, Seed, write_access, write_apt, write_identity
 from rackwright.lab.spec import NodeSpec, RackSpec
@@ -37,10 +37,14 @@ def make_disk(spec: RackSpec, node: NodeSpec, base: Path, admin_key: str) -> Ide
         content, unfinished = Path(staging, "content"), Path(staging, "disk")
         for name in (WORK, SCRATCH):
             (content / name).mkdir(parents=True)
+        if node.kubelet:
+            kubelet_node.folders(content)
         seed = Seed(content / UPPER, base)
         identity = write_identity(seed, node)
         write_access(seed, spec, node, admin_key)
         write_apt(seed, spec)
+        if node.kubelet:
+            kubelet_node.write_seed(seed, node)
         _format(content, unfinished)
         unfinished.replace(disk_path(spec.name, node.name))
     return identity

@@ -13,7 +13,9 @@ from rackwright.model.bmc import Bmc, BmcProtocol
 from rackwright.model.cluster import Cluster, Network, Node, NodeAddress
 from rackwright.model.fabric import NodePort
 from rackwright.model.sku import Sku
-from rackwright.model.types import LinkKind, NetworkPurpose, Platform
+from rackwright.model.types import LinkKind, NetworkPurpose, Platform, Workload
+
+_ON_KUBERNETES = (Workload.KUBERNETES, Workload.SLURM_ON_KUBERNETES)
 
 
 def load_rack_spec(path: Path) -> RackSpec:
@@ -43,8 +45,13 @@ def rack_spec(cluster: Cluster) -> RackSpec:
         known_hosts=cluster.ssh.known_hosts,
         ssh_port=cluster.ssh.port,
         gateway=None if management.gateway is None else str(management.gateway),
+        kubernetes=any(_runs_kubernetes(node) for node in cluster.nodes),
         bmc_bridge=_bmc_bridge(cluster),
     )
+
+
+def _runs_kubernetes(node: Node) -> bool:
+    return node.workload in _ON_KUBERNETES or (node.lab is not None and node.lab.kubelet)
 
 
 def _node_spec(cluster: Cluster, node: Node) -> NodeSpec:
@@ -78,6 +85,7 @@ def _node_spec(cluster: Cluster, node: Node) -> NodeSpec:
         extra_mtus=mtus if set(mtus) - {management.mtu} else (),
         leaf_ports=cables if any(cables) else (),
         containers=node.lab.containers,
+        kubelet=node.lab.kubelet,
         gpus=_gpus(node),
         vm=None if node.platform is Platform.CONTAINER else _vm(node.sku),
         bmc=_bmc(cluster, node),

@@ -63,6 +63,11 @@ def make_node(spec: RackSpec, node: NodeSpec) -> None:
         f"link set {NODE_INTERFACE} addrgenmode none up",
         f"address add {node.address}/{node.prefix_length} dev {NODE_INTERFACE}",
     )
+    if node.kubelet:
+        # kubeadm takes the address of the default route; nothing answers behind it. The metadata services of clouds,
+        # which kubelet looks for, would time out.
+        gateway = spec.gateway or spec.bridge_address.partition("/")[0]
+        batch(own, f"route add default via {gateway}", "route add unreachable 169.254.0.0/16")
     for number, cidr in enumerate(node.extra_addresses, start=1):
         _add_port(spec, node, number, cidr)
 

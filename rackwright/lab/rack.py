@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from threading import Event
@@ -25,6 +25,7 @@ from rackwright.lab import (
     state,
     status,
 )
+from rackwright.lab.artefact import serve, store
 from rackwright.lab.at_once import boots_at_once, in_parallel, raise_host_limits
 from rackwright.lab.bmc import service
 from rackwright.lab.netns import rack_is_up
@@ -88,10 +89,16 @@ class Rack:
         with self._locked():
             self._begin(spec)
             public_key = keys.ensure_admin_key(spec.key)
-            with image.held({one.image for one in spec.nodes if one.vm is None}, self.log) as trees:
+            with ExitStack() as held:
+                trees = held.enter_context(
+                    image.held({one.image for one in spec.nodes if one.vm is None}, self.log)
+                )
+                kubernetes = held.enter_context(store.held(self.log)) if spec.kubernetes else None
                 network.make_rack(spec)
                 leaves.start(spec)
                 mirror.open_door(spec)
+                if kubernetes is not None:
+                    serve.open_door(spec, kubernetes)
                 keys.forget_hosts(spec, [one for one in spec.racked if _is_new(spec, one)])
                 bases = {one.name: _base(one, trees, boot_images or {}) for one in spec.nodes}
                 in_parallel(spec.nodes, lambda one: _prepare(spec, one, bases[one.name], public_key), Event())
@@ -113,6 +120,7 @@ class Rack:
             mirror.close_door(self.name)
             _remove_folder(names.rack_state(self.name))
             image.sweep()
+            store.sweep()
             cgroup.tidy()
         self.log(f"rack {self.name} is gone")
 

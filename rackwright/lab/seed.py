@@ -56,6 +56,10 @@ class Seed:
         target.write_text(text)
         target.chmod(mode)
 
+    def link(self, path: str, to: str) -> None:
+        """A symbolic link."""
+        (self.folder(str(Path(path).parent)) / Path(path).name).symlink_to(to)
+
     def append(self, path: str, line: str, mode: int) -> None:
         """The base image's file with one more line, its group kept."""
         below = self.base / path
@@ -108,6 +112,10 @@ def write_apt(seed: Seed, spec: RackSpec) -> None:
     if spec.apt_proxy is not None:
         # First in the order, as an installer's answer would be: what the roles write wins.
         seed.write("etc/apt/apt.conf.d/00lab-proxy", f'Acquire::http::Proxy "{spec.apt_proxy}";\n')
+    if spec.kubernetes:
+        # The proxy is outside the rack, and cannot reach what is served inside.
+        bridge = spec.bridge_address.partition("/")[0]
+        seed.write("etc/apt/apt.conf.d/00lab-direct", f'Acquire::http::Proxy::{bridge} "DIRECT";\n')
 
 
 def make_seed(

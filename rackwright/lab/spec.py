@@ -91,6 +91,8 @@ class NodeSpec:
     """Where their cables end; None: at the network's bridge. Empty: all of them."""
     containers: bool = False
     """Whether containers run inside it, on a separate disk at /scratch."""
+    kubelet: bool = False
+    """Whether a kubelet can run inside it (rackwright.lab.kubelet_node)."""
     gpus: str | None = None
     """JSON of the GPUs it pretends to have, and of how they are cut (rackwright.lab.gpu_node)."""
     vm: VmSpec | None = None
@@ -160,7 +162,9 @@ class RackSpec:
     known_hosts: Path
     ssh_port: int = 22
     gateway: str | None = None
-    """The default route of virtual machines, which leads to the bridge and no further."""
+    """The default route of virtual machines and of nodes with a kubelet, which leads to the bridge and no further."""
+    kubernetes: bool = False
+    """Whether its nodes get packages and images of Kubernetes from the rack (rackwright.lab.artefact)."""
     bmc_bridge: str | None = None
     """The rack's address, with its prefix length, in the network of its BMCs; only for a rack that has some."""
 

@@ -66,6 +66,7 @@ class LabSize(Frozen):
     cpus: int
     memory_mib: int
     containers: bool = False
+    kubelet: bool = False
     gpus: Literal["simulated"] | None = None
 
 

@@ -106,3 +106,21 @@ class FetchesFromOutside:
     def fetching_units(self, node: Node) -> tuple[str, ...]:
         """Units of those daemons on this node."""
         raise NotImplementedError
+
+
+class PodImage(NamedTuple):
+    """An image whose pods run programs of distribution packages, without systemd."""
+
+    reference: str
+    """Its whole name, as pods ask for it, e.g. `registry.example.com/slurm:24.11`."""
+    packages: tuple[str, ...]
+    files: tuple[tuple[str, str], ...] = ()
+    """Path and text of files, mode 644, written after the packages are installed."""
+
+
+class BuildsPodImages:
+    """Options of a role whose pods run images that `rackwright image pods` builds, of the primary head's system."""
+
+    def pod_images(self, cluster: Cluster) -> tuple[PodImage, ...]:
+        """Each image."""
+        raise NotImplementedError

@@ -103,6 +103,7 @@ SOFTWARE = {
     "slurmdbd": Names(("slurmdbd", "slurm-wlm-mysql-plugin", *_SLURM), "slurmdbd.service"),
     "slurmd": Names(("slurmd", *_SLURM), "slurmd.service"),
     "slurm-client": Names(_SLURM),
+    "extra-users": Names(("libnss-extrausers",)),
     "slurm-nvml": Names(("slurm-wlm-nvml-plugin",)),
     "pam-slurm-adopt": Names(("libpam-slurm-adopt",)),
     "schedmd/slurmctld": Names((*_SCHEDMD, "slurm-smd-slurmctld"), "slurmctld.service"),

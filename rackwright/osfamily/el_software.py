@@ -93,6 +93,7 @@ SOFTWARE = {
     "slurmdbd": Names(("slurm", "slurm-slurmdbd"), "slurmdbd.service"),
     "slurmd": Names(("slurm", "slurm-slurmd"), "slurmd.service"),
     "slurm-client": Names(("slurm",)),
+    "extra-users": Names(()),  # images of pods are built of Debian alone
     "slurm-nvml": Names(()),  # not built there
     "pam-slurm-adopt": Names(("slurm-pam_slurm",)),
     # SchedMD's own packages have EPEL's names

@@ -11,7 +11,8 @@ from datetime import UTC, datetime
 from typing import NoReturn, Self
 
 from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, SECP384R1, generate_private_key
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.asymmetric.ec import SECP384R1, generate_private_key
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 
@@ -80,8 +81,9 @@ def _ca_key() -> str:
 
 
 def _signing_key() -> str:
+    """RSA: kubeadm 1.20 takes no other key of service accounts for a second control-plane node."""
     pem = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    return generate_private_key(SECP256R1()).private_bytes(*pem).decode()
+    return rsa.generate_private_key(65537, 3072).private_bytes(*pem).decode()
 
 
 _KINDS: tuple[tuple[re.Pattern[str], Callable[[], str]], ...] = (
@@ -95,4 +97,4 @@ _KINDS: tuple[tuple[re.Pattern[str], Callable[[], str]], ...] = (
     (re.compile(r".*"), lambda: _url_safe(32)),
 )
 """By name: 1024 bytes and 32 bytes as base64, an OpenSSH private key, an ECDSA P-384 key with its date, 32 bytes as
-base64, an ECDSA P-256 key, 32 url-safe characters, and 43 for everything else."""
+base64, an RSA key of 3072 bits, 32 url-safe characters, and 43 for everything else."""

@@ -152,6 +152,7 @@ def _shared_address(site: Site, options: KubernetesOptions) -> None:
         units.unit(
             name="Start haproxy with its settings",
             unit="haproxy.service",
+            restart_on=(shared_address.HAPROXY_LIMITS,),
             reload_on=(shared_address.HAPROXY,),
             disruptive=False,
         )

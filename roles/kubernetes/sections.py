@@ -77,6 +77,12 @@ class ControlPlane(Frozen):
         default=None,
         description="Interface with the management address, for keepalived; needed with `address`.",
     )
+    connections_max: int = Field(
+        default=20_000,
+        ge=100,
+        le=500_000,
+        description="Connections through haproxy on one node; a kubelet keeps about five.",
+    )
     router_id: int = Field(
         default=66, ge=1, le=255, description="VRRP router; unique among those of the network."
     )

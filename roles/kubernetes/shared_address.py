@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from rackwright.roles.kubernetes.options import KubernetesOptions
 
 HAPROXY = "/etc/haproxy/haproxy.cfg"
+HAPROXY_LIMITS = "/etc/systemd/system/haproxy.service.d/rackwright.conf"
 KEEPALIVED = "/etc/keepalived/keepalived.conf"
 READY = "/usr/local/sbin/rackwright-apiserver-ready"
 _CA = "/etc/kubernetes/pki/ca.crt"
@@ -32,7 +33,9 @@ def files(options: KubernetesOptions, cluster: Cluster, node: Node) -> dict[str,
             port=plane.port,
             servers=servers,
             ca=_CA,
+            connections=plane.connections_max,
         ),
+        HAPROXY_LIMITS: render("kubernetes/haproxy.conf.j2", files=2 * plane.connections_max + 200),
         READY: render("kubernetes/apiserver-ready.sh.j2", own=own, port=plane.port, ca=_CA),
         KEEPALIVED: render(
             "kubernetes/keepalived.conf.j2",

@@ -116,6 +116,7 @@ def unit_files_of(options: KubernetesOptions, node: Node) -> tuple[str, ...]:
     if options.runs_control_plane(node):
         found += [f"{_UNITS}/{name}" for name in (etcd.SERVICE, etcd.TIMER, CERTIFICATE_TIMER)]
         found.append(f"{_UNITS}/rackwright-kube-certificates.service")
+        found += [shared_address.HAPROXY_LIMITS] if options.control_plane.address is not None else []
     return tuple(found)
 
 

@@ -28,5 +28,7 @@ def files(cluster: Cluster, options: LoadBalancerOptions) -> dict[str, str]:
             connections=options.connections_max,
             chain=f"{FOLDER}/services.pem",
         ),
-        UNIT_FILE: render("load_balancer/load-balancer.service.j2", conf=CONF),
+        UNIT_FILE: render(
+            "load_balancer/load-balancer.service.j2", conf=CONF, files=2 * options.connections_max + 200
+        ),
     }

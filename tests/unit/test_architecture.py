@@ -44,6 +44,7 @@ SLURM_ROOMS = (
     *("rackwright/workload/slurm", "rackwright/facts/slurm.py"),
     *("rackwright/operations/slurm_accounting.py", "rackwright/operations/slurm_reservations.py"),
     "roles/slurm",
+    "roles/slurm_on_kubernetes",  # the same daemons, in pods
     "rackwright/alerts",  # runbooks contain commands to type
     "rackwright/drill/slurm_drills.py",  # breaks Slurm on purpose
     "roles/enroot_pyxis",  # builds a plugin of Slurm's and has to ask srun for it
@@ -51,6 +52,7 @@ SLURM_ROOMS = (
 )
 FINDS_SLURM = ("rackwright/workload/lookup.py", "rackwright/workload/on_node.py")
 """Where a manager is chosen by what the roles declare."""
+KUBERNETES_ROOM = "rackwright/workload/kubernetes"
 OS_NAMED_OUTSIDE = {
     "rackwright/factcache/helper.py": "runs on the node, where the room is not",
     "rackwright/lab/sources.py": "reads any suite of Debian's out of this machine's own apt configuration",
@@ -347,6 +349,18 @@ def no_vague_names(root: Path) -> list[str]:
     ]
 
 
+def kubernetes_stands_in_its_room(root: Path) -> list[str]:
+    """Kubernetes as a workload manager is known in its room alone; others ask through the protocol."""
+    return [
+        f"{place}:{line}: imports {module}"
+        for path, tree in _python(root, "rackwright", "roles")
+        for line, module in _imports(tree, hints=True)
+        if module.startswith("rackwright.workload.kubernetes.")
+        and not (place := path.relative_to(root)).is_relative_to(KUBERNETES_ROOM)
+        and place.as_posix() not in FINDS_SLURM
+    ]
+
+
 def slurm_stands_in_its_room(root: Path) -> list[str]:
     """Slurm's tools, and whether a cluster runs Slurm, are known in SLURM_ROOMS alone; docstrings may name it."""
     wrong = []
@@ -391,6 +405,10 @@ GUARDS: dict[Callable[[Path], list[str]], tuple[str, str]] = {
     sizes_are_humane: ("rackwright/x.py", "def long():\n" + "    pass\n" * 60),
     templates_are_templates: ("templates/base/motd.j2", "hello"),
     no_vague_names: ("rackwright/utils.py", ""),
+    kubernetes_stands_in_its_room: (
+        "rackwright/engine/x.py",
+        "from rackwright.workload.kubernetes.control import Kubernetes",
+    ),
     slurm_stands_in_its_room: ("rackwright/engine/x.py", "COMMAND = f'sinfo -N {1}'"),
 }
 

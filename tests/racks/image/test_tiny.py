@@ -16,7 +16,8 @@ from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
 from rackwright.errors import ImageError
-from rackwright.image import manifest, oci
+from rackwright.image import manifest
+from rackwright.lab import oci
 from rackwright.image.build import build, order
 from rackwright.image.choice import BuildStep, Choice
 from rackwright.image.install import install

@@ -18,7 +18,7 @@ from cyclonedx.validation.json import JsonStrictValidator
 from rackwright.errors import ImageError
 from rackwright.image import manifest, sbom
 from rackwright.image.manifest import Manifest, Package, artefacts, packages
-from rackwright.image.oci import EPOCH, write_oci
+from rackwright.lab.oci import EPOCH, write_oci
 
 _QUERY = (
     "jq\t1.7.1-6+deb13u1\tamd64\tjq\t1.7.1-6+deb13u1\tii \n"

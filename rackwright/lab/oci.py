@@ -26,27 +26,38 @@ _NOT_IN_TREE = ("dev", "proc", "run", "sys", "tmp")
 _XATTRS = "SCHILY.xattr."
 
 
-def write_oci(tree: Path, target: Path, tag: str) -> None:
-    """Write the image `target` of a tree; it appears whole or not at all."""
+def write_oci(
+    tree: Path,
+    target: Path,
+    tag: str,
+    *,
+    reference: str | None = None,
+    config: dict[str, Any] | None = None,
+    created_by: str = "rackwright image build",
+) -> str:
+    """Write the image `target` of a tree and return the digest of its manifest; it appears whole or not at all.
+
+    `reference`: the name under which containerd imports it, `REGISTRY/NAME:TAG`. `config`: as in config.md, "config".
+    """
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as staging:
         layer, unfinished = Path(staging, "layer"), Path(staging, "image")
         diff_id = _write_layer(tree, layer)
         digest = _sha256(layer)
-        config = _json(
+        described = _json(
             {
                 "architecture": "amd64",
                 "os": "linux",
-                "config": {},
+                "config": config or {},
                 "rootfs": {"type": "layers", "diff_ids": [f"sha256:{diff_id}"]},
-                "history": [{"created": "1980-01-01T00:00:00Z", "created_by": "rackwright image build"}],
+                "history": [{"created": "1980-01-01T00:00:00Z", "created_by": created_by}],
             }
         )
         manifest = _json(
             {
                 "schemaVersion": 2,
                 "mediaType": f"{_TYPE}.manifest.v1+json",
-                "config": _descriptor("config.v1+json", config),
+                "config": _descriptor("config.v1+json", described),
                 "layers": [
                     {
                         "mediaType": f"{_TYPE}.layer.v1.tar+gzip",
@@ -56,19 +67,25 @@ def write_oci(tree: Path, target: Path, tag: str) -> None:
                 ],
             }
         )
-        entry = _descriptor("manifest.v1+json", manifest) | {
-            "annotations": {"org.opencontainers.image.ref.name": tag}
-        }
-        index = _json({"schemaVersion": 2, "mediaType": f"{_TYPE}.index.v1+json", "manifests": [entry]})
+        index = _index(manifest, tag, reference)
         with tarfile.open(unfinished, "w", format=tarfile.PAX_FORMAT) as tar:
             _add(tar, "oci-layout", _json({"imageLayoutVersion": "1.0.0"}))
             _add(tar, "index.json", index)
-            for content in (config, manifest):
+            for content in (described, manifest):
                 _add(tar, f"blobs/sha256/{hashlib.sha256(content).hexdigest()}", content)
             member = _member(f"blobs/sha256/{digest}", layer.stat().st_size)
             with layer.open("rb") as file:
                 tar.addfile(member, file)
         unfinished.replace(target)
+    return f"sha256:{hashlib.sha256(manifest).hexdigest()}"
+
+
+def _index(manifest: bytes, tag: str, reference: str | None) -> bytes:
+    annotations = {"org.opencontainers.image.ref.name": tag}
+    if reference is not None:
+        annotations["io.containerd.image.name"] = reference
+    entry = _descriptor("manifest.v1+json", manifest) | {"annotations": annotations}
+    return _json({"schemaVersion": 2, "mediaType": f"{_TYPE}.index.v1+json", "manifests": [entry]})
 
 
 def _write_layer(tree: Path, target: Path) -> str:
