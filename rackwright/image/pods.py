@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rackwright.errors import ImageError
-from rackwright.lab import oci
 from rackwright.image.folder import discard, locked
 from rackwright.image.general import make_general, refuse_secrets
-from rackwright.lab import sources
+from rackwright.lab import oci, sources
 from rackwright.lab.process import require, run
 from rackwright.lab.spec import IMAGES
 from rackwright.model.cluster import Cluster

@@ -77,10 +77,13 @@ printf %s {quote(names)} > {quote(_applied(role))}
 
 
 def _leftovers(role: str, objects: Sequence[Object]) -> str:
-    """Prints `kind name namespace` of what was applied earlier and is not declared any more."""
+    """Prints `kind name namespace` of what was applied earlier and is not declared any more; no namespaces.
+
+    With a namespace everything in it would go, and in those of accounts that is the users' data: an operator deletes them.
+    """
     known = quote("".join(f"{line}\n" for line in _lines(objects)))
     applied = quote(_applied(role))
-    return f"{{ [ ! -e {applied} ] || printf %s {known} | grep -vxFf - {applied} || :; }}"
+    return f"{{ [ ! -e {applied} ] || printf %s {known} | grep -vxFf - {applied} | grep -v '^namespace ' || :; }}"
 
 
 def _applied(role: str) -> str:
