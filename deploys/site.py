@@ -125,6 +125,8 @@ from rackwright.roles.prometheus.deploy import prometheus
 from rackwright.roles.prometheus.options import PrometheusOptions
 from rackwright.roles.proxy.deploy import proxy
 from rackwright.roles.proxy.options import ProxyOptions
+from rackwright.roles.ray.deploy import ray
+from rackwright.roles.ray.options import RayOptions
 from rackwright.roles.rdma.deploy import rdma
 from rackwright.roles.rdma.options import RdmaOptions
 from rackwright.roles.registry_cache.deploy import registry_cache
@@ -285,6 +287,8 @@ if (o := options_for(host, "slurm_on_kubernetes", SlurmOnKubernetesOptions)) is 
     slurm_on_kubernetes(options=o)
 if (o := options_for(host, "load_balancer", LoadBalancerOptions)) is not None:
     load_balancer(options=o)
+if (o := options_for(host, "ray", RayOptions)) is not None:
+    ray(options=o)
 if (o := options_for(host, "health", HealthRoleOptions)) is not None:
     health(options=o)
 if (o := options_for(host, "enroot_pyxis", EnrootPyxisOptions)) is not None:

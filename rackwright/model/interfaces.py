@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from ipaddress import IPv4Network
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
 from rackwright.model.types import WorkloadManager
@@ -135,6 +136,8 @@ class RunsKubernetes(RunsWorkloadManager):
     """Domain of services: `cluster.local`."""
     pod_network: IPv4Network
     """Addresses of pods."""
+    mirror: Path | None
+    """File beside the cluster file that describes the site's mirror; the lab writes it for its racks."""
     kubeconfig: ClassVar[str] = "/etc/kubernetes/admin.conf"
     """On control-plane nodes: root's access to the API server."""
     kubelet_kubeconfig: ClassVar[str] = "/etc/kubernetes/kubelet.conf"

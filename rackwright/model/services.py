@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from ipaddress import IPv4Network
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
+from rackwright.model.interfaces import RunsWorkloadManager
 from rackwright.model.types import NetworkPurpose
 
 if TYPE_CHECKING:
@@ -123,4 +124,16 @@ class BuildsPodImages:
 
     def pod_images(self, cluster: Cluster) -> tuple[PodImage, ...]:
         """Each image."""
+        raise NotImplementedError
+
+
+class RunsRay(RunsWorkloadManager):
+    """Options of the role that runs Ray: its head on one node, where its programs are asked."""
+
+    def is_head(self, node: Node) -> bool:
+        """Whether the node runs Ray's head."""
+        raise NotImplementedError
+
+    def head_node(self, cluster: Cluster) -> Node:
+        """That node."""
         raise NotImplementedError

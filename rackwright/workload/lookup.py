@@ -9,6 +9,7 @@ from rackwright.model.interfaces import RunsWorkloadManager
 from rackwright.model.types import NodeRole, WorkloadManager
 from rackwright.workload.kubernetes.control import Kubernetes
 from rackwright.workload.protocol import Manager, OneManager
+from rackwright.workload.ray.control import Ray
 from rackwright.workload.several import Several
 from rackwright.workload.slurm.control import Slurm
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 _MANAGERS: dict[WorkloadManager, type[OneManager]] = {
     WorkloadManager.SLURM: Slurm,
     WorkloadManager.KUBERNETES: Kubernetes,
+    WorkloadManager.RAY: Ray,
 }
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Literal
 
 from rackwright.kubernetes.commands import KUBECTL
 from rackwright.model.cluster import Cluster
-from rackwright.model.interfaces import DeclaresLogins, DeclaresUsers
+from rackwright.model.interfaces import DeclaresUsers
+from rackwright.model.logins import DeclaresLogins
 from rackwright.render import render
 from rackwright.roles.slurm_on_kubernetes.places import (
     ACCOUNTING,

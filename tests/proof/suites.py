@@ -795,6 +795,33 @@ SUITES = (
         smoke=("tests/racks/logs", "-m", "lab and smoke"),
     ),
     Suite(
+        name="ray",
+        proves="On a rack whose nodes have no route out, Ray is installed from wheels whose hashes are locked; a second apply changes "
+        "nothing, and verify runs tasks, an actor that is killed, a spill, Train, Tune, Data and Serve; an edited environment and "
+        "undeclared resources are found; a killed raylet, a killed GCS and a worker that lost power come back; drains outlive restarts.",
+        paths=(
+            *_ENGINE,
+            *_RACKS,
+            "inventory/ray.yaml",
+            "rackwright/certificates",
+            "rackwright/secrets",
+            "rackwright/verify",
+            "rackwright/workload",
+            "roles/access",
+            "roles/base",
+            "roles/firewall",
+            "roles/ray",
+            "roles/site_ca",
+            "roles/time",
+            "templates/ray",
+            "tests/racks/ray",
+            "tests/ray_lock.py",
+            "tests/ray_wheels.py",
+        ),
+        tests=("tests/racks/ray", "-m", "lab"),
+        smoke=("tests/racks/ray", "-m", "lab and smoke"),
+    ),
+    Suite(
         name="node",
         proves="On virtual machines, changes of the kernel's command line come true by a reboot in a wave, a worker that "
         "does not return stops the waves, and a network or firewall that locks rackwright out is taken back by the node "
