@@ -23,6 +23,10 @@ PLUGIN = "nvidia-device-plugin-daemonset"
 """The name that NVIDIA's own manifest gives it."""
 _NAMESPACE = "kube-system"
 _CONFIG = "nvidia-device-plugin-config"
+_SOCKETS = "/var/lib/kubelet/device-plugins"
+_LAB_GPUS = "/usr/local/share/rackwright-lab-gpus"
+"""Where a lab node has the report about its simulated GPUs, which the lab's plugin reads."""
+_READ = frozenset({"driver-root", "lab-gpus"})
 _POD = {"app.kubernetes.io/name": "nvidia-device-plugin"}
 
 
@@ -108,9 +112,7 @@ def _daemon_set(options: GpuStackK8sOptions, cluster: Cluster, config: str) -> O
         "automountServiceAccountToken": False,
         "containers": [_container(options, cluster)],
         "volumes": [
-            _host_path("kubelet-device-plugins-dir", "/var/lib/kubelet/device-plugins", "Directory"),
-            _host_path("driver-root", "/", "Directory"),
-            _host_path("cdi-root", "/var/run/cdi", "DirectoryOrCreate"),
+            *(_host_path(name, path, kind) for name, path, _, kind in _paths(options, cluster)),
             {"name": "config", "configMap": {"name": _CONFIG}},
         ],
     }
@@ -146,12 +148,25 @@ def _container(options: GpuStackK8sOptions, cluster: Cluster) -> dict[str, Any]:
         "env": named,
         "securityContext": _rights(options, cluster),
         "volumeMounts": [
-            {"name": "kubelet-device-plugins-dir", "mountPath": "/var/lib/kubelet/device-plugins"},
-            {"name": "driver-root", "mountPath": "/driver-root", "readOnly": True},
-            {"name": "cdi-root", "mountPath": "/var/run/cdi"},
+            *(
+                {"name": name, "mountPath": inside, **({"readOnly": True} if name in _READ else {})}
+                for name, _, inside, _ in _paths(options, cluster)
+            ),
             {"name": "config", "mountPath": "/config", "readOnly": True},
         ],
     }
+
+
+def _paths(options: GpuStackK8sOptions, cluster: Cluster) -> tuple[tuple[str, str, str, str], ...]:
+    """(name, path on the node, path in the container, kind) of what the plugin sees of its node."""
+    sockets = ("kubelet-device-plugins-dir", _SOCKETS, _SOCKETS, "Directory")
+    if simulated(options, cluster):
+        return (sockets, ("lab-gpus", _LAB_GPUS, _LAB_GPUS, "Directory"))
+    return (
+        sockets,
+        ("driver-root", "/", "/driver-root", "Directory"),
+        ("cdi-root", "/var/run/cdi", "/var/run/cdi", "DirectoryOrCreate"),
+    )
 
 
 def _rights(options: GpuStackK8sOptions, cluster: Cluster) -> dict[str, Any]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from rackwright.claims.check import Check, CheckContext, Undetermined, fail
+from rackwright.claims.check import Check, CheckContext, Undetermined, Warned, fail
 from rackwright.claims.kubernetes import listed, objects_as_declared, some
 from rackwright.model.cluster import Node
-from rackwright.roles.kubernetes_scheduling.objects import objects
+from rackwright.roles.kubernetes_scheduling.objects import ACCOUNT, objects
 from rackwright.roles.kubernetes_scheduling.options import KubernetesSchedulingOptions
 from rackwright.roles.kubernetes_scheduling.tenants import dns_label, tenants_of
 
@@ -70,6 +70,23 @@ def _priorities(context: _CONTEXT) -> str:
     return f"{len(own)} QOS"
 
 
+def _former(context: _CONTEXT) -> str:
+    """Apply deletes no namespace: what users have in it would go as well."""
+    declared = set(tenants_of(context.options, context.cluster).accounts)
+    items = listed(context, "namespaces")
+    if not items:
+        raise Undetermined("the API has no namespace")
+    labelled = {_key(item)[1]: item.get("metadata", {}).get("labels", {}).get(ACCOUNT) for item in items}
+    former = sorted(
+        name for name, account in labelled.items() if account is not None and account not in declared
+    )
+    if former:
+        raise Warned(
+            f"{some(former)}: of accounts that are not declared any more; `kubectl delete namespace NAME` deletes what is in it"
+        )
+    return f"{len(declared)} accounts"
+
+
 def _queues(context: _CONTEXT) -> str:
     """The condition Active, which Kueue sets on each."""
     wanted = {dns_label(name) for name in tenants_of(context.options, context.cluster).accounts}
@@ -95,5 +112,6 @@ CHECKS = (
     Check("accounts in Kubernetes are as declared", _objects, scope="cluster"),
     Check("quotas of accounts are in force", _quotas, scope="cluster", settle_seconds=20),
     Check("no other PriorityClass goes before the QOS", _priorities, scope="cluster"),
+    Check("namespaces of former accounts are gone", _former, scope="cluster"),
     Check("queues of accounts are active", _queues, scope="cluster", settle_seconds=60, applies=_has_kueue),
 )

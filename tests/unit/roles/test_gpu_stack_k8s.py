@@ -194,7 +194,14 @@ def test_the_labs_plugin_needs_no_runtime():
     options = GpuStackK8sOptions(plugin_image="rack.lab/gpu-plugin:1")
     cluster = gpu_cluster(gpu_stack_k8s=options, simulated=True, stack={}, version="1.20.2")
     _, plugin = objects(options, cluster)
-    assert "runtimeClassName" not in plugin["spec"]["template"]["spec"]
+    pod = plugin["spec"]["template"]["spec"]
+    assert "runtimeClassName" not in pod
+    seen = {one["name"]: one["mountPath"] for one in pod["containers"][0]["volumeMounts"]}
+    assert seen == {
+        "kubelet-device-plugins-dir": "/var/lib/kubelet/device-plugins",
+        "lab-gpus": "/usr/local/share/rackwright-lab-gpus",
+        "config": "/config",
+    }
 
 
 def test_the_operators_have_objects_of_their_own():

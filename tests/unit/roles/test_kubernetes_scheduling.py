@@ -287,6 +287,7 @@ def test_the_plan():
 OBJECTS = "accounts in Kubernetes are as declared"
 QUOTAS = "quotas of accounts are in force"
 CLASSES = "no other PriorityClass goes before the QOS"
+FORMER = "namespaces of former accounts are gone"
 QUEUES = "queues of accounts are active"
 _GET = f"{KUBECTL} --request-timeout=30s get"
 
@@ -306,6 +307,12 @@ def _classes(*more: dict[str, Any]) -> dict[str, Answer]:
         {"metadata": {"name": "system-node-critical"}, "value": 2000001000},
     ]
     return {f"{_GET} priorityclasses -o json": json.dumps({"items": [*items, *more]})}
+
+
+def _namespaces(*accounts: str) -> dict[str, Answer]:
+    items = [{"metadata": {"name": name, "labels": {"rackwright.dev/account": name}}} for name in accounts]
+    items.append({"metadata": {"name": "default"}})
+    return {f"{_GET} namespaces -o json": json.dumps({"items": items})}
 
 
 def _queues(status: str = "True", *, drop: bool = False, judged_yet: bool = True) -> dict[str, Answer]:
@@ -341,6 +348,13 @@ def test_no_check_passes_without_knowing():
         (QUOTAS, _quotas(), "PASS", "4 quotas"),
         (QUOTAS, _quotas(status={}), "FAIL", "the quota physics/account is not in force"),
         (QUOTAS, _quotas(metadata={"name": "x"}), "FAIL", "the quota physics/account does not exist"),
+        (FORMER, _namespaces("physics", "lattice"), "PASS", "3 accounts"),
+        (
+            FORMER,
+            _namespaces("physics", "biology"),
+            "WARN",
+            "biology: of accounts that are not declared any more; `kubectl delete namespace NAME` deletes what is in it",
+        ),
         (CLASSES, _classes(), "PASS", "2 QOS"),
         (
             CLASSES,
