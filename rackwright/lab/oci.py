@@ -53,20 +53,7 @@ def write_oci(
                 "history": [{"created": "1980-01-01T00:00:00Z", "created_by": created_by}],
             }
         )
-        manifest = _json(
-            {
-                "schemaVersion": 2,
-                "mediaType": f"{_TYPE}.manifest.v1+json",
-                "config": _descriptor("config.v1+json", described),
-                "layers": [
-                    {
-                        "mediaType": f"{_TYPE}.layer.v1.tar+gzip",
-                        "digest": f"sha256:{digest}",
-                        "size": layer.stat().st_size,
-                    }
-                ],
-            }
-        )
+        manifest = _manifest(described, digest, layer.stat().st_size)
         index = _index(manifest, tag, reference)
         with tarfile.open(unfinished, "w", format=tarfile.PAX_FORMAT) as tar:
             _add(tar, "oci-layout", _json({"imageLayoutVersion": "1.0.0"}))
@@ -78,6 +65,18 @@ def write_oci(
                 tar.addfile(member, file)
         unfinished.replace(target)
     return f"sha256:{hashlib.sha256(manifest).hexdigest()}"
+
+
+def _manifest(described: bytes, digest: str, size: int) -> bytes:
+    layer = {"mediaType": f"{_TYPE}.layer.v1.tar+gzip", "digest": f"sha256:{digest}", "size": size}
+    return _json(
+        {
+            "schemaVersion": 2,
+            "mediaType": f"{_TYPE}.manifest.v1+json",
+            "config": _descriptor("config.v1+json", described),
+            "layers": [layer],
+        }
+    )
 
 
 def _index(manifest: bytes, tag: str, reference: str | None) -> bytes:

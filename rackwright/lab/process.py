@@ -19,6 +19,7 @@ PACKAGES = {
     "dpkg-deb": "dpkg",
     "gpg": "gpg",
     "gpg-agent": "gpg-agent",
+    "gpgconf": "gpgconf",
     "ionice": "util-linux",
     "ip": "iproute2",
     "lldpd": "lldpd",

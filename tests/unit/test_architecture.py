@@ -55,6 +55,7 @@ FINDS_SLURM = ("rackwright/workload/lookup.py", "rackwright/workload/on_node.py"
 KUBERNETES_ROOM = "rackwright/workload/kubernetes"
 OS_NAMED_OUTSIDE = {
     "rackwright/factcache/helper.py": "runs on the node, where the room is not",
+    "rackwright/lab/artefact/recipe.py": "names the suites whose source package and programs it takes",
     "rackwright/lab/sources.py": "reads any suite of Debian's out of this machine's own apt configuration",
 }
 """Files that may name an operating-system family or release although they are not in its room."""

@@ -83,7 +83,7 @@ class Server(ThreadingHTTPServer):
         Handler.files = {f"/{path.relative_to(folder).as_posix()}": path for path in found}
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that hangs up is no event."""
+        """Nothing: a client that hangs up is not an error."""
 
 
 def listen(namespace: str, address: str, port: int) -> socket.socket:

@@ -16,9 +16,10 @@ KEY = "key.asc"
 _NAME = "rackwright lab"
 _SECONDS = 60
 
-# In a process namespace, for gpg starts an agent that would stay. $1: the keys' folder, $2: the repository.
+# $1: the keys' folder, $2: the repository. gpg starts an agent, which would stay.
 _SIGN = f"""\
 export GNUPGHOME=$1; cd "$2"
+trap 'gpgconf --kill gpg-agent' EXIT
 gpg='gpg --batch --quiet --no-tty'
 $gpg --pinentry-mode loopback --passphrase '' --quick-generate-key '{_NAME} (packages of this rack)' ed25519 sign never
 $gpg --armor --export >{KEY}
@@ -35,21 +36,9 @@ def write_indices(builder: Builder, folder: Path, packages: Sequence[Path]) -> N
     (folder / "Release").write_text(
         release({name: (folder / name).read_bytes() for name in ("Packages", "Packages.gz")})
     )
-    with tempfile.TemporaryDirectory(
-        prefix="rackwright-"
-    ) as keys:  # an agent's socket has room for a short path only
-        argv = [
-            "unshare",
-            "--pid",
-            "--fork",
-            "--kill-child=KILL",
-            "sh",
-            "-ec",
-            _SIGN,
-            "sign",
-            keys,
-            str(folder),
-        ]
+    # an agent's socket has room for a short path only
+    with tempfile.TemporaryDirectory(prefix="rackwright-") as keys:
+        argv = ["sh", "-ec", _SIGN, "sign", keys, str(folder)]
         builder.run(argv, _SECONDS, shown="signing the repository")
 
 

@@ -26,6 +26,7 @@ PROGRAMS = (
     "dpkg-deb",
     "gpg",
     "gpg-agent",
+    "gpgconf",
     "nice",
     "ionice",
 )

@@ -13,7 +13,7 @@ def traces(rack: str) -> list[str]:
 
 
 def _files(rack: str) -> Iterator[str]:
-    roots = [root / "rackwright" for root in cgroup.hierarchies().all()]
+    roots = [root / "rackwright" for root in cgroup.hierarchies().every()]
     for folder in (names.RUNTIME, names.lab_dir() / "racks", names.NETNS, *roots):
         for pattern in (rack, f"rw-{rack}", f"rw-{rack}.*", f".*{rack}*"):
             yield from (f"file {path}" for path in folder.glob(pattern))

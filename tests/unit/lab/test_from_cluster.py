@@ -13,6 +13,7 @@ from rackwright.errors import LabError
 from rackwright.lab import names
 from rackwright.lab.from_cluster import rack_spec
 from rackwright.lab.spec import LeafPort, NodeSpec, RackSpec, VmSpec
+from rackwright.model.types import Workload
 
 INVENTORY = Path(__file__).parents[3] / "inventory"
 
@@ -93,6 +94,19 @@ def test_containers_and_machines_are_mixed_by_their_platform(tmp_path: Path):
     content["nodes"][0] |= {"platform": "container", "sku": "lab-node"}
     spec = booted(tmp_path, content)
     assert [one.vm is None for one in spec.nodes] == [True, False, False]
+
+
+def test_a_rack_gets_kubernetes_where_a_kubelet_can_run_or_the_workload_is_kubernetes(tmp_path: Path):
+    content = declared()
+    content["nodes"][0] |= {"platform": "container", "sku": "lab-node"}
+    assert not booted(tmp_path, content).kubernetes
+    content["nodes"][0]["lab"] = {"cpus": 2, "memory_mib": 2048, "kubelet": True}
+    spec = booted(tmp_path, content)
+    assert spec.kubernetes
+    assert [one.kubelet for one in spec.nodes] == [True, False, False]
+    cluster = load_cluster(INVENTORY / "vm.yaml", locked=False)
+    nodes = [one.model_copy(update={"workload": Workload.KUBERNETES}) for one in cluster.nodes]
+    assert rack_spec(cluster.model_copy(update={"nodes": tuple(nodes)})).kubernetes
 
 
 def test_real_servers_are_not_booted(tmp_path: Path):

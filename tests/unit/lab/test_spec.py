@@ -67,6 +67,11 @@ def test_leaf_ports_survive_json_and_no_leaf_is_called_as_a_node():
         rack(HERE, nodes=(one, node(2, name="leaf1")))
 
 
+def test_a_node_with_kubelet_survives_json():
+    spec = rack(HERE, nodes=(node(1, kubelet=True), node(2)), kubernetes=True)
+    assert RackSpec.from_json(json.loads(json.dumps(spec.to_json()))) == spec
+
+
 def test_a_virtual_machine_survives_json():
     shape = VmSpec(sockets=2, cores=3, threads=2, numa_nodes=2, data_disks_gb=(4, 1920))
     spec = rack(HERE, nodes=(node(1, cpus=12, vm=shape), node(2)))
