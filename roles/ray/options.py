@@ -117,6 +117,12 @@ class RayOptions(RunsRay, Listens, NeedsCertificates, WritesUnitFiles, ReservesM
         default="/var/lib/ray",
         description="Sessions with their logs, and objects that memory has no room for.",
     )
+    missed_health_checks: int = Field(
+        default=5,
+        ge=1,
+        le=1000,
+        description="Ray takes a node for dead after this many unanswered health checks, one every 3 s.",
+    )
     log_mib: int = Field(
         default=100, ge=1, le=10240, description="Size at which one of Ray's logs is rotated."
     )

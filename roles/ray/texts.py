@@ -152,6 +152,7 @@ def files(cluster: Cluster, node: Node, options: RayOptions) -> dict[str, str]:
         HEAD_SETTINGS: render(
             "ray/head.env.j2",
             redis_port=options.ports.redis,
+            missed=options.missed_health_checks,
             cluster=cluster.name,
             programs=places.PROGRAMS,
             redis_password=places.REDIS_PASSWORD,
