@@ -25,6 +25,11 @@ demo: setup system
 	$(BIN)/rackwright lab up inventory/lab.yaml
 	$(BIN)/rackwright accept inventory/lab.yaml --yes
 
+# A control plane and two workers; the first time Kubernetes is built from Debian's source, which takes 10 to 20 minutes.
+demo-kubernetes: setup system
+	$(BIN)/rackwright lab up inventory/kubernetes.yaml
+	$(BIN)/rackwright accept inventory/kubernetes.yaml --yes
+
 # Ray on a head and two workers; nodes take its wheels from a page on the rack's bridge.
 demo-ray: setup system
 	$(BIN)/rackwright lab up inventory/ray.yaml

@@ -795,6 +795,48 @@ SUITES = (
         smoke=("tests/racks/logs", "-m", "lab and smoke"),
     ),
     Suite(
+        name="kubernetes",
+        proves="On a rack whose nodes run a kubelet, kubeadm's Kubernetes 1.20.2, built from Debian's source, is installed from bare "
+        "nodes; a second apply changes nothing, and verify's pods reach each other; simulated GPUs, quotas, preemption and the burn-in "
+        "over MPI work in pods; drift is named and repaired, and a killed worker, a deleted node and a restored etcd come back.",
+        paths=(
+            *_ENGINE,
+            *_RACKS,
+            "inventory/kubernetes.yaml",
+            "rackwright/burnin",
+            "rackwright/certificates",
+            "rackwright/health",
+            "rackwright/kubernetes",
+            "rackwright/secrets",
+            "rackwright/verify",
+            "rackwright/workload",
+            *(
+                f"{place}/{role}"
+                for place in ("roles", "templates")
+                for role in (
+                    "access",
+                    "base",
+                    "containerd",
+                    "firewall",
+                    "health",
+                    "kubernetes",
+                    "load_balancer",
+                    "time",
+                )
+            ),
+            "roles/gpu_stack_k8s",
+            "roles/kubernetes_scheduling",
+            "roles/site_ca",
+            "templates/kubernetes_step",
+            "templates/lab",
+            "tests/racks/kubernetes",
+            "tests/racks/patience.py",
+        ),
+        tests=("tests/racks/kubernetes", "-m", "lab"),
+        smoke=("tests/racks/kubernetes", "-m", "lab and smoke"),
+        limit_seconds=7200,
+    ),
+    Suite(
         name="ray",
         proves="On a rack whose nodes have no route out, Ray is installed from wheels whose hashes are locked; a second apply changes "
         "nothing, and verify runs tasks, an actor that is killed, a spill, Train, Tune, Data and Serve; an edited environment and "

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 
 import pytest
 
+from rackwright.ssh import Pool
+from rackwright.workload.lookup import manager_of
+from rackwright.workload.protocol import Manager
 from tests.racks.kubernetes.conftest import KUBECTL, kubectl, objects, ready
 from tests.racks.kubernetes.test_cluster import judged
 from tests.racks.patience import until
@@ -61,19 +65,28 @@ def deployment(name: str, replicas: int, script: str) -> dict[str, object]:
 WEB = "mkdir -p /tmp/w && hostname >/tmp/w/index.html && exec httpd -f -p 8080 -h /tmp/w"
 
 
+def _by_hand(site: Site, act: Callable[[Manager], None]) -> None:
+    with site.here():
+        cluster = site.cluster
+        with Pool(cluster) as shell:
+            manager = manager_of(cluster, shell)
+            assert manager is not None
+            act(manager)
+
+
 @pytest.mark.smoke
 def test_drain_and_resume_of_a_node_with_pods(rack: Site):
-    """`rackwright drain` cordons with its reason; `resume` takes back only that."""
+    """A drain by hand, as `rackwright top` makes it, cordons with its reason; its end takes back only that."""
     objects(rack, deployment("stay", 2, WEB))
     try:
         kubectl(rack, "rollout status deployment/stay --timeout=90s")
-        rack.cli("drain", "worker1", "--reason", "disk replaced", "--file", str(rack.file), expect=0)
+        _by_hand(rack, lambda manager: manager.drain_by_hand("worker1", "disk replaced"))
         node = json.loads(kubectl(rack, "get node worker1 -o json"))
         assert node["spec"]["unschedulable"] is True
         assert node["metadata"]["annotations"]["rackwright.dev/drain-reason"] == "disk replaced"
-        why = rack.cli("why", "worker1", str(rack.file), expect=None)
+        why = rack.cli("why", str(rack.file), "worker1", expect=None)
         assert "disk replaced" in why.out
-        rack.cli("resume", "worker1", "--reason", "disk replaced", "--file", str(rack.file), expect=0)
+        _by_hand(rack, lambda manager: manager.resume_by_hand("worker1", "disk replaced"))
         assert "unschedulable" not in json.loads(kubectl(rack, "get node worker1 -o json"))["spec"]
     finally:
         kubectl(rack, "delete deployment stay")
