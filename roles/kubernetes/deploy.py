@@ -64,7 +64,7 @@ def kubernetes(options: KubernetesOptions) -> None:
         _static_pods(site, options)
     _kubelet(site, options)
     if plane:
-        _timers()
+        _timers(options)
     if options.control_planes(site.cluster)[0].name == site.node.name:
         kubernetes_objects("kubernetes", cluster_objects.objects(options, site.cluster))
 
@@ -205,8 +205,15 @@ def _kubelet(site: Site, options: KubernetesOptions) -> None:
     )
 
 
-def _timers() -> None:
+def _timers(options: KubernetesOptions) -> None:
     units.unit(name="Start the timer of etcd's snapshots", unit=etcd.TIMER)
+    setting(
+        name="Make the first snapshot of etcd",
+        target="snapshots of etcd",
+        read=f"ls {options.snapshots.folder} 2>/dev/null | grep -q 'db$' && echo made",
+        want="made",
+        write=etcd.SNAPSHOT,
+    )
     units.unit(name="Start the timer of certificates", unit=texts.CERTIFICATE_TIMER)
 
 

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from pydantic import Field
 
 from rackwright.model.backups import BacksUp, BackupPart
-from rackwright.model.interfaces import GoesFirst, NeedsForwarding, RunsKubernetes, WritesUnitFiles
+from rackwright.model.interfaces import (
+    GoesFirst,
+    HoldsPackages,
+    NeedsForwarding,
+    RunsKubernetes,
+    WritesUnitFiles,
+)
 from rackwright.model.options import RoleOptions
 from rackwright.model.services import Listener, Listens
 from rackwright.model.types import NodeRole, Workload, WorkloadManager
@@ -32,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class KubernetesOptions(
-    BacksUp, GoesFirst, Listens, NeedsForwarding, RunsKubernetes, WritesUnitFiles, RoleOptions
+    BacksUp, GoesFirst, HoldsPackages, Listens, NeedsForwarding, RunsKubernetes, WritesUnitFiles, RoleOptions
 ):
     """Kubernetes by kubeadm; one section for the whole cluster."""
 
@@ -151,6 +157,10 @@ class KubernetesOptions(
         from rackwright.roles.kubernetes.listening import listeners_of
 
         return listeners_of(self, node)
+
+    def held_packages(self, node: Node) -> tuple[str, ...]:
+        """Kubernetes' own."""
+        return ("kubeadm", "kubectl", "kubelet")
 
     def unit_files(self, node: Node) -> tuple[str, ...]:
         """Units and drop-ins."""

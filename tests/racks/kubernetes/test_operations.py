@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -113,7 +114,27 @@ def test_drift_of_a_manifest_and_of_the_kubelet_is_named_and_repaired(rack: Site
     assert judged(rack).get("FAIL") is None
 
 
+def _balance(declared: dict[str, Any]) -> None:
+    web = {
+        "port": 8080,
+        "node_port": 30080,
+        "workload": "kubernetes",
+        "networks": ["management"],
+        "tls": False,
+    }
+    # a container may open few files
+    declared["roles"]["load_balancer"] = {"services": {"web": web}, "connections_max": 1000}
+
+
 def test_a_worker_that_was_killed_comes_back(rack: Site):
+    """Meanwhile the other one answers behind the head's load balancer."""
+    with rack.declaring(_balance):
+        rack.apply()
+        _kill_a_worker(rack)
+    rack.on("cp1", "systemctl disable --now rackwright-load-balancer")
+
+
+def _kill_a_worker(rack: Site) -> None:
     objects(rack, deployment("web", 4, WEB))
     service = {
         "apiVersion": "v1",

@@ -216,6 +216,17 @@ def test_etcd_health():
         assert _judge("etcd is healthy", _said(command, answer), HEAD).status == status
 
 
+@pytest.mark.parametrize(
+    ("number", "active", "status"),
+    [("3", "active", "PASS"), ("0", "active", "FAIL"), ("3", "inactive", "FAIL")],
+)
+def test_snapshots_of_etcd(number, active, status):
+    folder = OPTIONS.snapshots.folder
+    command = f"find {folder} -name '*.db' -newermt '-12 hours' 2>/dev/null | wc -l"
+    answers = {**_said(command, f"{number}\n"), **unit(etcd.TIMER, active=active)}
+    assert _judge("etcd's snapshots are recent", answers, HEAD).status == status
+
+
 def _items(*items: dict[str, Any]) -> str:
     return json.dumps({"items": list(items)})
 
