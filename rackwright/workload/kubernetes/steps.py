@@ -110,7 +110,11 @@ class Steps:
             time.sleep(POLL_SECONDS)
 
     def _create(self, items: Sequence[Object], name: str) -> None:
-        self._kubectl.answer(["apply", "-f", "-"], stdin=json.dumps(namespace()))
+        made = self._kubectl.ask(
+            self._kubectl.line(["apply", "-f", "-"]), stdin=json.dumps(namespace()), seconds=60
+        )
+        if "AlreadyExists" not in made.stderr:  # by another step of this moment
+            self._kubectl.checked(made)
         text = json.dumps({"apiVersion": "v1", "kind": "List", "items": list(items)})
         for last in (*(False for _ in range(_TRIES - 1)), True):
             result = self._kubectl.ask(self._kubectl.line(["create", "-f", "-"]), stdin=text, seconds=120)

@@ -12,7 +12,7 @@ from tests.racks.kubernetes.conftest import KUBECTL, WORKERS, kubectl, objects, 
 from tests.racks.patience import until
 from tests.racks.site import Site, operations
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.proof]
 _SYSCTLS = (
     *("vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops"),
     *("kernel/keys/root_maxkeys", "kernel/keys/root_maxbytes"),

@@ -17,7 +17,7 @@ from tests.racks.kubernetes.test_cluster import judged
 from tests.racks.patience import until
 from tests.racks.site import Site, operations
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.proof]
 
 
 def deployment(name: str, replicas: int, script: str) -> dict[str, object]:
