@@ -25,7 +25,8 @@ class Listener(NamedTuple):
     """Ports that a role's program listens on, on the nodes where it runs."""
 
     program: str
-    """Process name as the kernel has it, at most 15 characters, e.g. `slurmctld`; systemd for a socket unit."""
+    """Process name as the kernel has it, at most 15 characters, e.g. `slurmctld`; systemd for a socket unit. A `*` at its end
+    stands for any text: processes that name themselves after what they run."""
     ports: tuple[int, int]
     """First and last port."""
     protocol: Literal["tcp", "udp"] = "tcp"

@@ -29,7 +29,7 @@ def listeners_of(options: RayOptions, node: Node) -> tuple[Listener, ...]:
         Listener("ray::DashboardA", (ports.agent_http, ports.agent_http)),
         Listener("ray::RuntimeEnv", (ports.runtime_env, ports.runtime_env)),
         Listener("ray::DashboardA", (ports.metrics, ports.metrics), purposes=_NOWHERE),
-        Listener("ray::", workers),
+        Listener("ray::*", workers),  # each process is named after the task or actor that it runs
     )
     if not options.is_head(node):
         return everywhere
