@@ -53,7 +53,10 @@ def read_mirror(cluster: Cluster, path: Path) -> Mirror:
         with file.open("rb") as stream:
             return Mirror.model_validate_json(stream.read(_MAX_BYTES))
     except OSError as error:
-        raise RackwrightError(f"{path} cannot be read: {(error.strerror or 'unreadable').lower()}.") from None
+        raise RackwrightError(
+            f"{path} cannot be read: {(error.strerror or 'unreadable').lower()}.",
+            hint="`rackwright lab up` writes it for a lab rack",
+        ) from None
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))

@@ -147,10 +147,16 @@ class KubernetesOptions(
         return problems_of(self, cluster)
 
     def lock_problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
-        """A mirror file that is missing or invalid."""
+        """A mirror file that is invalid."""
         from rackwright.roles.kubernetes.problems import mirror_problems
 
         return mirror_problems(self, cluster)
+
+    def warnings(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
+        """A mirror file that does not exist yet."""
+        from rackwright.roles.kubernetes.problems import mirror_warnings
+
+        return mirror_warnings(self, cluster)
 
     def listeners(self, node: Node) -> tuple[Listener, ...]:
         """Daemons of the node; pods reach the API and the kubelet from the pod network."""

@@ -148,10 +148,20 @@ def _same_everywhere(options: KubernetesOptions, cluster: Cluster) -> Iterator[T
 
 
 def mirror_problems(options: KubernetesOptions, cluster: Cluster) -> Iterable[Trouble]:
-    """The mirror's file cannot be used."""
-    if options.mirror is None:
+    """The mirror's file is invalid."""
+    if options.mirror is None or not (cluster.path.parent / options.mirror).exists():
         return
     try:
         read_mirror(cluster, options.mirror)
     except RackwrightError as error:
-        yield "mirror", str(error), "`rackwright lab up` writes it for a lab rack"
+        yield "mirror", str(error), None
+
+
+def mirror_warnings(options: KubernetesOptions, cluster: Cluster) -> Iterable[Trouble]:
+    """The mirror's file is missing: a lab's rack has it only once it is up, and no plan can be made before."""
+    if options.mirror is not None and not (cluster.path.parent / options.mirror).exists():
+        yield (
+            "mirror",
+            f"{options.mirror} does not exist: nothing can be planned or applied yet.",
+            "`rackwright lab up` writes it for a lab rack",
+        )
