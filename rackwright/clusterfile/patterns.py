@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rackwright.clusterfile.kubernetes_patterns import KUBERNETES_PATTERNS
 from rackwright.clusterfile.machine_patterns import MACHINE_PATTERNS
 from rackwright.clusterfile.monitoring_patterns import MONITORING_PATTERNS
 
@@ -248,6 +249,7 @@ PATTERNS: dict[str, tuple[str, str]] = {
     ),
     r"^[0-9]+\.[0-9]+\.[0-9]+(\.[0-9]+)?(-[A-Za-z0-9.]+)?$": ("Not a release of WEKA.", "4.4.10"),
     r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:00)?$": ("Not a date with a time.", "2026-12-01T08:00"),
+    **KUBERNETES_PATTERNS,
     **MONITORING_PATTERNS,
     **MACHINE_PATTERNS,
 }
