@@ -31,6 +31,9 @@ class RunsKube(RoleOptions, RunsKubernetes):
     workload_manager: ClassVar[WorkloadManager] = WorkloadManager.KUBERNETES
     core_spec_count: int = 0
     version: str = "1.20.2"
+    dns_domain: str = "cluster.local"
+    pod_network: IPv4Network = IPv4Network("10.244.0.0/16")
+    mirror: Path | None = None
     burnin: str | None = "test.example/mpi:1"
 
     def control_planes(self, cluster: Cluster) -> tuple[Node, ...]:
