@@ -8,7 +8,8 @@ import tarfile
 import pytest
 
 from rackwright.errors import ImageError
-from rackwright.lab import oci, pods
+from rackwright.image import pods
+from rackwright.lab import oci
 from rackwright.model.services import PodImage
 from tests.factories import make_cluster
 from tests.unit.roles.slurm_pods import cluster
