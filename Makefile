@@ -18,12 +18,23 @@ TIMED := .ci/timed
 # Without compiled files every start would compile everything again, the lab's programs included.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test check lint types fast-tests unit-tests slurm-rack plain-rack other-racks bench setup system clean
+.PHONY: demo demo-ray test check lint types fast-tests unit-tests slurm-rack plain-rack other-racks bench setup system clean
 .PHONY: docs proof proof-status proof-pages system-vm system-fabric system-baremetal
 
 demo: setup system
 	$(BIN)/rackwright lab up inventory/lab.yaml
 	$(BIN)/rackwright accept inventory/lab.yaml --yes
+
+# A control plane and two workers; the first time Kubernetes is built from Debian's source, which takes 10 to 20 minutes.
+demo-kubernetes: setup system
+	$(BIN)/rackwright lab up inventory/kubernetes.yaml
+	$(BIN)/rackwright accept inventory/kubernetes.yaml --yes
+
+# Ray on a head and two workers; nodes take its wheels from a page on the rack's bridge.
+demo-ray: setup system
+	$(BIN)/rackwright lab up inventory/ray.yaml
+	$(BIN)/python -m tests.ray_wheels lab-ray 10.78.0.1 $(BIN)/rackwright apply inventory/ray.yaml --yes
+	$(BIN)/rackwright verify inventory/ray.yaml --role ray
 
 # Lab tests mostly wait, so all parts run at once; the two longest have CPU priority.
 test: setup system

@@ -62,6 +62,21 @@ def site_of(host: Host | None = None) -> Site:
     return site
 
 
+def left_for(host: Host, role: str, kind: type[OptionsT]) -> OptionsT | None:
+    """The options of a role that runs on other nodes, where this node's `workload` rules it out; otherwise None.
+
+    What the role left here would take part in a cluster that the node does not belong to any more.
+    """
+    site = site_of(host)
+    node = site.node
+    if role in node.options or (site.only_roles is not None and role not in site.only_roles):
+        return None
+    if not node.holds(*kind.applies_to) or node.serves(kind.workloads):
+        return None
+    found = (other.options[role] for other in site.cluster.running(role))
+    return next((given for given in found if isinstance(given, kind)), None)
+
+
 def options_for(host: Host, role: str, kind: type[OptionsT]) -> OptionsT | None:
     """This host's options of a role, or None when the role does not run there."""
     site = site_of(host)

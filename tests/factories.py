@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from rackwright.model.cluster import Cluster, Network, Node, NodeAddress
-from rackwright.model.interfaces import RunsWorkloadManager
+from rackwright.model.interfaces import RunsKubernetes, RunsWorkloadManager
 from rackwright.model.options import RoleOptions
 from rackwright.model.settings import Burnin, Mirrors, Ssh
 from rackwright.model.sku import Gpus, Sku, Source
@@ -23,6 +23,29 @@ class RunsSlurm(RoleOptions, RunsWorkloadManager):
 
     workload_manager: ClassVar[WorkloadManager] = WorkloadManager.SLURM
     core_spec_count: int = 0
+
+
+class RunsKube(RoleOptions, RunsKubernetes):
+    """Options of a role that runs Kubernetes, its control plane on heads; stands for the kubernetes role."""
+
+    workload_manager: ClassVar[WorkloadManager] = WorkloadManager.KUBERNETES
+    core_spec_count: int = 0
+    version: str = "1.20.2"
+    burnin: str | None = "test.example/mpi:1"
+
+    def control_planes(self, cluster: Cluster) -> tuple[Node, ...]:
+        """The primary first."""
+        heads = [node for node in cluster.holding(NodeRole.HEAD) if node.offers(RunsKubernetes) is not None]
+        return tuple(sorted(heads, key=lambda node: not node.primary))
+
+    @property
+    def burnin_image(self) -> str | None:
+        """As given."""
+        return self.burnin
+
+    def image(self, component: str) -> str:
+        """Of no use here."""
+        return f"test.example/{component}:1"
 
 
 def make_sku(name: str = "test-node", **changes: Any) -> Sku:

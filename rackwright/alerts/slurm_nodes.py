@@ -6,11 +6,14 @@ from rackwright.alerts import sources, steps
 from rackwright.alerts.promql import NODE_DOWN, placed
 from rackwright.alerts.prose import listed, prose
 from rackwright.alerts.rule import Alert, RuleGroup, Severity, Threshold
+from rackwright.model.types import WorkloadManager
 
 _BOTH = frozenset({"node", "slurm"})
 _OUT = "down|drained|draining|fail"
 UNAVAILABLE = "SlurmNodesUnavailable"
 """A run that takes many nodes down silences it."""
+MANAGER = WorkloadManager.SLURM
+"""Whose nodes it counts."""
 
 _DOWN = Alert(
     name="SlurmNodeDown",

@@ -1,4 +1,4 @@
-"""Runs a burn-in, group by group: nodes of one SKU and one MIG layout are measured together."""
+"""Runs a burn-in, group by group: nodes of one SKU, one MIG layout and one workload manager are measured together."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rackwright.model.ranges import fold
 from rackwright.model.selection import pick
 from rackwright.model.types import NodeRole
 from rackwright.ssh import Pool, RootShell
-from rackwright.workload.lookup import manager_of
+from rackwright.workload.lookup import kind_on, manager_of
 from rackwright.workload.protocol import gpus_of
 
 
@@ -82,7 +82,7 @@ def _engine(cluster: Cluster, node: Node, ranks_per_node: int) -> Engine:
 
 
 def _alike(cluster: Cluster, nodes: str | None) -> list[tuple[Node, ...]]:
-    """The chosen workers by SKU and MIG layout."""
+    """The chosen workers by SKU, MIG layout and workload manager."""
     chosen = cluster.holding(NodeRole.WORKER) if nodes is None else pick(cluster, nodes)
     others = [node.name for node in chosen if not node.holds(NodeRole.WORKER)]
     if others or not chosen:
@@ -90,6 +90,6 @@ def _alike(cluster: Cluster, nodes: str | None) -> list[tuple[Node, ...]]:
         raise BurninError(f"{named} of cluster {cluster.name}; burn-in runs on workers.")
     groups: dict[object, tuple[Node, ...]] = {}
     for node in chosen:
-        alike = node.sku.name, gpus_of(node)
+        alike = node.sku.name, gpus_of(node), kind_on(node)
         groups[alike] = (*groups.get(alike, ()), node)
     return list(groups.values())

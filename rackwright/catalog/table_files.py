@@ -6,6 +6,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TypeVar
 
+from rackwright.catalog.addons import AddonTable
 from rackwright.catalog.kernels import KernelTable
 from rackwright.catalog.offers import OfferTable, PackageTable
 from rackwright.catalog.tables import (
@@ -79,3 +80,9 @@ def kernel_table() -> KernelTable:
 def package_table() -> PackageTable:
     """Package names by family and source."""
     return _read("packages", PackageTable)
+
+
+@cache
+def addon_table() -> AddonTable:
+    """Add-ons of Kubernetes."""
+    return _read("addons", AddonTable)

@@ -34,6 +34,7 @@ _COMMANDS = {
     "map": "Draw racks, nodes and switches as one page of HTML.",
     "catalog": "Print node models and shared tables, with sources.",
     "lock": "Solve the GPU stack to exact versions; write the lock.",
+    "bundle": "List, pack or check what an air-gapped site mirrors.",
     "render": "Print the files a node would get, without a connection.",
     "discover": "Look into machines without an OS; compare, or adopt.",
     "install": "Install machines through their BMCs.",

@@ -29,6 +29,7 @@ class TableName(StrEnum):
     DRIVERS = "drivers"
     SECURITY = "security"
     KERNELS = "kernels"
+    ADDONS = "addons"
 
 
 _TABLES: dict[TableName, Callable[[], Table]] = {
@@ -38,6 +39,7 @@ _TABLES: dict[TableName, Callable[[], Table]] = {
     TableName.DRIVERS: table_files.driver_table,
     TableName.SECURITY: table_files.security_table,
     TableName.KERNELS: table_files.kernel_table,
+    TableName.ADDONS: table_files.addon_table,
 }
 
 

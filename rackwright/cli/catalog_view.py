@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from rackwright.burnin.floors import sku_floor
+from rackwright.catalog.addons import AddonTable
 from rackwright.catalog.kernels import KernelTable
 from rackwright.catalog.tables import (
     CudaTable,
@@ -118,6 +119,14 @@ def table_lines(table: Table) -> Iterator[str]:
     yield from _source_lines(table.sources)
 
 
+def _addon_rows(table: AddonTable) -> Iterator[tuple[str, ...]]:
+    yield "ADD-ON", "VERSION", "KUBERNETES", "FROM"
+    for addon in table.rows:
+        since = "-" if addon.kubernetes_from is None else f"1.{addon.kubernetes_from}+"
+        chart = None if addon.chart is None else f"{addon.chart.repository} {addon.chart.name}"
+        yield addon.name, addon.version, since, addon.manifest or chart or "-"
+
+
 def _rows(table: Table) -> Iterator[tuple[str, ...]]:
     match table:
         case XidTable():
@@ -126,6 +135,8 @@ def _rows(table: Table) -> Iterator[tuple[str, ...]]:
                 others = f" [{'; '.join(xid.published)}]" if xid.published else ""
                 drain = "yes" if xid.drain else "no"
                 yield str(xid.code), xid.action, drain, xid.vendor or "-", xid.meaning + others
+        case AddonTable():
+            yield from _addon_rows(table)
         case MigTable():
             yield "GPU", "BALANCED", "PROFILES (most of each)"
             for gpu in table.rows:

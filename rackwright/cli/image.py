@@ -80,6 +80,23 @@ def build_command(
     )
 
 
+@image_app.command("pods")
+def pods_command(
+    file: ClusterFile,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the images, one tar file each.")],
+) -> None:
+    """Build the images of pods that roles declare, of distribution packages, without systemd. Needs root."""
+    from rackwright.image.pods import build_all  # the lab's modules, which --help does not need
+
+    with Waiting(_log) as waiting:
+        made = build_all(load_cluster(file, locked=False), out.absolute(), waiting.step)
+    for one in made:
+        say_exactly(f"{out / one.name}\n")
+        _log.print(f"{one.reference}: {one.bytes // 2**20} MiB, sha256 {one.sha256}", soft_wrap=True)
+    if not made:
+        _log.print("no role of this cluster declares an image of pods")
+
+
 @image_app.command("seed")
 def seed_command(
     file: ClusterFile,

@@ -17,6 +17,7 @@ from rackwright.clusterfile.load import load_cluster
 from rackwright.durations import Durations
 from rackwright.errors import LabError
 from rackwright.lab import faults, power
+from rackwright.lab.artefact.mirror_list import write_mirror_lists
 from rackwright.lab.from_cluster import load_rack_spec, rack_spec
 from rackwright.lab.process import require
 from rackwright.lab.rack import Rack
@@ -57,6 +58,7 @@ def up(file: File = DEFAULT_FILE) -> None:
         if missing := [one.name for one in spec.nodes if one.bmc is None and one.name not in on]:
             waiting.begin("all", f"rack {rack.name}: {fold(missing)} to boot", f"{len(missing)} nodes")
         rack.up(images)
+        write_mirror_lists(cluster)
     _log.print(f"rack {rack.name}: {_counts(rack.status())}")
 
 

@@ -15,7 +15,7 @@ from rackwright.clusterfile.load import load_cluster
 from rackwright.errors import ClusterFileError, ExitCode, Problem
 from rackwright.lock.content import GroupLock, Lock
 from rackwright.lock.index import Index, read_index
-from rackwright.lock.lock_file import lock_text
+from rackwright.lock.lock_file import lock_text, with_locked_images
 from rackwright.lock.request import shipped_tables
 from rackwright.lock.solve import Solution, solve
 
@@ -44,7 +44,7 @@ def lock_command(
     index = read_index(stack.package_index) if stack is not None else Index()
     solution = solve(cluster, shipped_tables(), index)
     path = cluster.lock_path
-    text = lock_text(solution.lock, cluster.path.name)
+    text = lock_text(with_locked_images(solution.lock, cluster), cluster.path.name)
     there = path.read_text(encoding="utf-8") if path.exists() else None
     if solution.refused:
         state = "refused"

@@ -8,7 +8,12 @@ from rackwright.clusterfile.report import Report
 from rackwright.clusterfile.roles import options_class, role_names
 from rackwright.clusterfile.storage_warnings import warn_about_boot_disks
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.interfaces import ProvidesCollectives, RunsWorkloadManager, SetsUpGpuRepository
+from rackwright.model.interfaces import (
+    ProvidesCollectives,
+    RunsKubernetes,
+    RunsWorkloadManager,
+    SetsUpGpuRepository,
+)
 from rackwright.model.ranges import fold
 from rackwright.model.sku import Architecture, NvSwitch
 from rackwright.model.types import NodeRole, Platform
@@ -73,7 +78,10 @@ def _crowded_racks(report: Report, cluster: Cluster, groups: list[Group]) -> Non
 def _no_collectives(report: Report, cluster: Cluster) -> None:
     """Warn about a burn-in in the workload manager whose programs no role installs."""
     workers = [
-        node for node in cluster.holding(NodeRole.WORKER) if node.offers(RunsWorkloadManager) is not None
+        node
+        for node in cluster.holding(NodeRole.WORKER)
+        # with Kubernetes, they are in an image
+        if node.offers(RunsWorkloadManager) is not None and node.offers(RunsKubernetes) is None
     ]
     if not report.document.holds(("burnin",)) or not workers:
         return

@@ -33,7 +33,11 @@ def check_workloads(report: Report, cluster: Cluster, groups: list[Group]) -> No
 
 
 def _managers(node: Node) -> list[str]:
-    return [role for role, given in node.options.items() if isinstance(given, RunsWorkloadManager)]
+    return [
+        role
+        for role, given in node.options.items()
+        if isinstance(given, RunsWorkloadManager) and given.manages_nodes
+    ]
 
 
 def _choices(node: Node) -> list[str]:

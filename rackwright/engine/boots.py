@@ -17,13 +17,11 @@ from rackwright.engine.console import last_lines
 from rackwright.errors import ConnectionFailed
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.platforms import Capability, why_lacking
-from rackwright.model.types import NodeRole
 from rackwright.ssh import RootShell
 from rackwright.ssh.command import run
 from rackwright.ssh.connection import connect
 from rackwright.ssh.side_by_side import side_by_side
-from rackwright.workload.lookup import declared_on
-from rackwright.workload.on_node import manager_on
+from rackwright.workload.lookup import declared_on, runs_jobs
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 POLL_SECONDS = 3.0
@@ -59,7 +57,7 @@ class Before:
     never: str | None = None
     """Why it can never be rebooted from here."""
     busy: bool = False
-    """Whether a job is running on it."""
+    """Whether a job is running on it, or may be."""
 
     @property
     def why_not(self) -> str | None:
@@ -121,18 +119,19 @@ class Boots:
             return Before(never=f"out of scope: {lacks}")
         try:
             # check the boot first: a node with any other answer is not rebooted
-            answer = self._shell.run(name, f"cat {BOOT_ID} && ps -eo args=", timeout=self._ask_seconds)
+            manager = declared_on(node) if runs_jobs(node) else None
+            jobs = manager.job_question(name) if manager is not None else "true"
+            answer = self._shell.run(name, f"cat {BOOT_ID} && {jobs}", timeout=self._ask_seconds)
         except ConnectionFailed as error:
             return Before(never=error.message.rstrip("."))
-        boot, _, processes = answer.stdout.partition("\n")
+        boot, _, shown = answer.stdout.partition("\n")
         if answer.exit_status != 0 or not _UUID.fullmatch(boot):
             return Before(never=f"it does not report its boot id: {last_line(answer.stdout, answer.stderr)}")
         if boot == self._own():
             return Before(
                 boot, "rackwright is running on it and would end with it; run it from another machine"
             )
-        runs_jobs = node.holds(NodeRole.WORKER) and declared_on(node) is not None
-        return Before(boot, busy=runs_jobs and manager_on(name).job_among(processes.splitlines()))
+        return Before(boot, busy=manager is not None and manager.shows_job(shown))
 
     def _own(self) -> str | None:
         """Boot id of this process's kernel, in a container that of its host; None if unreadable."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from shlex import quote
 
 from pyinfra.api.facts import FactBase
 
@@ -14,9 +15,10 @@ from rackwright.workload.slurm.records import Records, Unread, parse, read_comma
 class AccountingRecords(FactBase[Records | Unread | None]):
     """slurmdbd's entities; None before it is installed."""
 
-    def command(self, cluster: str, patience: int = 5, local: bool = True) -> Question:
-        """See read_command."""
-        return Question(read_command(cluster, patience, local=local), "shell")
+    def command(self, cluster: str, patience: int = 5, local: bool = True, inside: str = "") -> Question:
+        """See read_command; `inside`: what runs a program where sacctmgr is, which may not be there."""
+        asked = read_command(cluster, patience, local=local)
+        return Question(f"{inside} sh -c {quote(asked)} 2>/dev/null || :" if inside else asked, "shell")
 
     def process(self, output: Iterable[str]) -> Records | Unread | None:
         """See parse; what begins and does not end is silence too."""

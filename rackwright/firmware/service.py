@@ -12,6 +12,7 @@ from rackwright.firmware.names import PREFIX
 from rackwright.model.cluster import Cluster, Node
 from rackwright.workload.lookup import runs_jobs
 from rackwright.workload.protocol import Manager
+from rackwright.workload.several import part_for
 from rackwright.workload.states import NodeState
 
 Verified = Callable[[Cluster, Iterable[str]], Mapping[str, str | None]]
@@ -81,7 +82,7 @@ class Service:
             raise FirmwareError(f"{refused[node.name].rstrip('.')}; it was not changed.")
         state = self.manager.states().get(node.name)  # raises where the manager does not answer
         if state is not None and (state.in_service or state.busy):
-            raise FirmwareError(f"{self.manager.name} did not drain it: {state.text}.")
+            raise FirmwareError(f"{part_for(self.manager, node.name).name} did not drain it: {state.text}.")
 
     def _boot_of(self, node: Node) -> str:
         before = self.before([node.name])[node.name]

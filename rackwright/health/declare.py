@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from rackwright.catalog.table_files import security_table, xid_table
 from rackwright.catalog.tables import XidAction
+from rackwright.health.checks.services import SLURMD
 from rackwright.health.expected import (
     ANY,
     Expected,
@@ -26,7 +27,7 @@ from rackwright.model.routes import default_networks
 from rackwright.model.sku import BLUEFIELD_3, Gpus, Sku
 from rackwright.model.storage import FilesystemKind, MakesFilesystems, mount_of
 from rackwright.model.types import LinkKind, NetworkPurpose, NodeRole, Platform
-from rackwright.workload.lookup import declared_on, runs_jobs
+from rackwright.workload.lookup import declared_on, kind_on, runs_jobs
 
 _ACTIONS = {
     XidAction.RESTART_JOB: Action.RESTART_JOB,
@@ -44,6 +45,9 @@ def expected_of(cluster: Cluster, node: Node) -> Expected:
     manager = declared_on(node)
     networks = [(entry, cluster.networks[entry.network]) for entry in node.addresses]
     services = [*options.services, *(manager.services(node) if manager is not None else ())]
+    agent = f"{manager.agent}.service" if manager is not None and runs_jobs(node) else None
+    services += [agent] if agent not in (None, SLURMD) else []
+    kind = kind_on(node)
     return _merge(
         _of_sku(node.sku, options, node.platform, node.mig),
         options,
@@ -62,7 +66,8 @@ def expected_of(cluster: Cluster, node: Node) -> Expected:
         own_clock_stratum=time.own_clock_stratum if (time := node.offers(ServesTime)) is not None else None,
         services=tuple(sorted(set(services))),
         dcgm=engine.dcgm_host if (engine := node.offers(RunsDcgm)) is not None else None,
-        slurmd=runs_jobs(node),
+        slurmd=agent == SLURMD,
+        manager=str(kind) if kind is not None else None,
         runs_subnet_manager=_runs_subnet_manager(cluster, node),
     )
 

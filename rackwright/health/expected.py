@@ -122,6 +122,8 @@ class Expected:
     dcgm: str | None = None
     """Address of DCGM's host engine, as for dcgmi --host; None: no role declares DCGM."""
     slurmd: bool = False
+    manager: str | None = None
+    """The workload manager that runs jobs on it, or drains them: a name of rackwright.model.types.WorkloadManager."""
     runs_subnet_manager: bool = False
     driver_version: str | None = None
     driver_open: bool | None = None

@@ -62,3 +62,8 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - any JSON
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [_plain(item) for item in value]
     return value
+
+
+def document_objects(objects: Sequence[Object]) -> list[dict[str, Any]]:
+    """The objects as plain dicts and lists, as a reader of the text has them."""
+    return [_plain(item) for item in objects]

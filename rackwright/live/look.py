@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
@@ -23,6 +23,8 @@ from rackwright.prometheus.query import run_queries
 from rackwright.ssh import Pool, RootShell
 from rackwright.ssh.side_by_side import side_by_side
 from rackwright.workload.lookup import manager_of, runs_jobs
+from rackwright.workload.protocol import Manager
+from rackwright.workload.several import parts_of
 from rackwright.workload.states import NodeState
 
 SECONDS = 30.0
@@ -105,18 +107,27 @@ class _Asked:
         manager = manager_of(self.cluster, self.shell)
         if manager is None:
             return dict.fromkeys(self.cluster.by_name, Absent("no workload manager is declared"))
-        known = manager.states()
+        found: dict[str, Fact[NodeState]] = dict.fromkeys(self.cluster.by_name, Absent("it runs no jobs"))
+        workers = [node.name for node in self.cluster.nodes if runs_jobs(node)]
+        for part, names in parts_of(manager, workers):
+            found |= self._states_in(part, names, alone=part is manager)
+        return found
 
-        def one(node: Node) -> Fact[NodeState]:
-            if not runs_jobs(node):
-                return Absent("it runs no jobs")
-            return known.get(node.name) or Unknown(f"{manager.name} does not know it")
-
-        return {node.name: one(node) for node in self.cluster.nodes}
+    def _states_in(
+        self, manager: Manager, names: Iterable[str], *, alone: bool
+    ) -> dict[str, Fact[NodeState]]:
+        """Of several managers, one that does not answer costs its own nodes alone."""
+        try:
+            known = manager.states()
+        except RackwrightError as error:
+            if alone:
+                raise
+            return dict.fromkeys(names, Unknown(error.message))
+        return {name: known.get(name) or Unknown(f"{manager.name} does not know it") for name in names}
 
     def health(self) -> Mapping[str, Fact[LastHealth]]:
         checked = [node for node in self.cluster.nodes if node.offers(ChecksNodeHealth) is not None]
-        # a node's health check is run by the workload manager, which runs none where no jobs are
+        # a node's health check is run by the workload manager or a timer, and by neither where no jobs are
         checked = [node for node in checked if runs_jobs(node)]
         found = self._of_nodes(checked, lambda name: last_health(self.shell, name, self.seconds))
         no_check = Absent("no health check runs on it")

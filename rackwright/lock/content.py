@@ -70,6 +70,10 @@ class Lock(Frozen):
         description="The solved gpu_stack section; if it changes, lock again.",
     )
     groups: tuple[GroupLock, ...] = ()
+    images: dict[str, str] = Field(
+        default_factory=dict,
+        description="Digest of each image by its reference, as `rackwright bundle --resolve` read it from a registry.",
+    )
 
     def group_of(self, node: Node) -> GroupLock | None:
         """The group a node belongs to; None for nodes without GPUs that the lock covers."""

@@ -22,6 +22,12 @@ _HEADER = """\
 """
 
 
+_IMAGES_HEADER = """\
+# Written by `rackwright bundle {file} --resolve` ({version}); do not edit. Digests of images, as their registries
+# had them; {file} has no GPU stack to lock.
+"""
+
+
 def requested_stack(cluster: Cluster) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The section gpu_stack as a lock stores it, and its indexes as the cluster file names them.
 
@@ -37,11 +43,25 @@ def requested_stack(cluster: Cluster) -> tuple[dict[str, Any], tuple[str, ...]]:
 def lock_text(lock: Lock, file: str) -> str:
     """The file's whole text; equal locks give equal texts."""
     dates = sorted(set(lock.tables.values()))
+    if not dates:
+        return _IMAGES_HEADER.format(version=__version__, file=file) + _body(lock)
     when = f"on {dates[0]}" if len(dates) == 1 else f"from {dates[0]} to {dates[-1]}"
     index = "package indexes were read" if lock.index else "no package index was read"
-    data = lock.model_dump(mode="json", exclude_none=False)
+    return _HEADER.format(version=__version__, file=file, dates=when, index=index) + _body(lock)
+
+
+def _body(lock: Lock) -> str:
+    data = lock.model_dump(mode="json", exclude_none=False, exclude=set() if lock.images else {"images"})
     body: str = yaml.safe_dump(data, sort_keys=False, width=110, allow_unicode=True)
-    return _HEADER.format(version=__version__, file=file, dates=when, index=index) + body
+    return body
+
+
+def with_locked_images(lock: Lock, cluster: Cluster) -> Lock:
+    """A new lock with the digests of images that the old one has: they are not solved, but read from registries."""
+    try:
+        return lock.model_copy(update={"images": read_lock(cluster).images})
+    except RackwrightError:  # none, or damaged: it is written anew
+        return lock
 
 
 def read_lock(cluster: Cluster) -> Lock:

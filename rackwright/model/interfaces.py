@@ -6,6 +6,8 @@ Options classes implement these interfaces; no role refers to another.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from ipaddress import IPv4Network
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
 from rackwright.model.types import WorkloadManager
@@ -119,12 +121,23 @@ class RunsWorkloadManager:
     core_spec_count: int
     """Cores of each node that are reserved from jobs."""
 
+    @property
+    def manages_nodes(self) -> bool:
+        """Whether it drains its nodes; False where its daemons run in pods, whose manager drains them."""
+        return True
+
 
 class RunsKubernetes(RunsWorkloadManager):
     """Options of the role that runs Kubernetes: kubelet on each of its nodes, the control plane on some heads."""
 
     version: str
     """Exact, without `v`: `1.34.2`."""
+    dns_domain: str
+    """Domain of services: `cluster.local`."""
+    pod_network: IPv4Network
+    """Addresses of pods."""
+    mirror: Path | None
+    """File beside the cluster file that describes the site's mirror; the lab writes it for its racks."""
     kubeconfig: ClassVar[str] = "/etc/kubernetes/admin.conf"
     """On control-plane nodes: root's access to the API server."""
     kubelet_kubeconfig: ClassVar[str] = "/etc/kubernetes/kubelet.conf"
@@ -132,6 +145,11 @@ class RunsKubernetes(RunsWorkloadManager):
 
     def control_planes(self, cluster: Cluster) -> tuple[Node, ...]:
         """Nodes that run kube-apiserver; the first is the primary head, where objects are applied."""
+        raise NotImplementedError
+
+    @property
+    def burnin_image(self) -> str | None:
+        """The image that steps run in: Open MPI, sshd, ssh, awk, python3, and nccl-tests on GPU nodes; None: not declared."""
         raise NotImplementedError
 
     def image(self, component: str) -> str:
@@ -203,55 +221,6 @@ class ReservesMemory:
     def reserved_mib(self, node: Node) -> int:
         """Memory in MiB that its services need on this node."""
         raise NotImplementedError
-
-
-PRIVILEGED_GROUPS = ("sudo", "wheel", "admin", "docker", "lxd", "disk")
-"""Admin groups of Debian, Ubuntu and EL, and groups that own a container daemon's socket or the disks."""
-
-
-class DeclaresLogins:
-    """Options of the role that decides who may log in to a node, and how."""
-
-    @property
-    def login_keys(self) -> Mapping[str, tuple[str, ...]]:
-        """Declared authorized_keys lines by user, and users that may become root without any."""
-        raise NotImplementedError
-
-    @property
-    def root_groups(self) -> Mapping[str, tuple[str, ...]]:
-        """Declared members of each group that grants root."""
-        raise NotImplementedError
-
-    @property
-    def login_files(self) -> tuple[str, ...]:
-        """Key, sudo and sshd files that it compares as a whole."""
-        raise NotImplementedError
-
-    @property
-    def administrators(self) -> tuple[str, ...]:
-        """Users that its sudo rules allow to become root."""
-        raise NotImplementedError
-
-    @property
-    def sshd_settings(self) -> Mapping[str, str]:
-        """Effective settings of sshd, in lower case as `sshd -T` prints them."""
-        raise NotImplementedError
-
-
-class AddsLogins:
-    """Options of a role that admits users besides the declared ones, e.g. from a directory."""
-
-    @property
-    def added_login_files(self) -> tuple[str, ...]:
-        """sudo and sshd files that it compares as a whole, besides those of DeclaresLogins."""
-        raise NotImplementedError
-
-
-class ComparesGroups:
-    """Options of a role that declares all members of groups and removes others."""
-
-    compared_groups: ClassVar[frozenset[str]]
-    """Their names."""
 
 
 class WritesUnitFiles:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from ipaddress import IPv4Network
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
+from rackwright.model.interfaces import RunsWorkloadManager
 from rackwright.model.types import NetworkPurpose
 
 if TYPE_CHECKING:
@@ -24,7 +25,8 @@ class Listener(NamedTuple):
     """Ports that a role's program listens on, on the nodes where it runs."""
 
     program: str
-    """Process name as the kernel has it, at most 15 characters, e.g. `slurmctld`; systemd for a socket unit."""
+    """Process name as the kernel has it, at most 15 characters, e.g. `slurmctld`; systemd for a socket unit. A `*` at its end
+    stands for any text: processes that name themselves after what they run."""
     ports: tuple[int, int]
     """First and last port."""
     protocol: Literal["tcp", "udp"] = "tcp"
@@ -105,4 +107,34 @@ class FetchesFromOutside:
 
     def fetching_units(self, node: Node) -> tuple[str, ...]:
         """Units of those daemons on this node."""
+        raise NotImplementedError
+
+
+class PodImage(NamedTuple):
+    """An image whose pods run programs of distribution packages, without systemd."""
+
+    reference: str
+    """Its whole name, as pods ask for it, e.g. `registry.example.com/slurm:24.11`."""
+    packages: tuple[str, ...]
+    files: tuple[tuple[str, str], ...] = ()
+    """Path and text of files, mode 644, written after the packages are installed."""
+
+
+class BuildsPodImages:
+    """Options of a role whose pods run images that `rackwright image pods` builds, of the primary head's system."""
+
+    def pod_images(self, cluster: Cluster) -> tuple[PodImage, ...]:
+        """Each image."""
+        raise NotImplementedError
+
+
+class RunsRay(RunsWorkloadManager):
+    """Options of the role that runs Ray: its head on one node, where its programs are asked."""
+
+    def is_head(self, node: Node) -> bool:
+        """Whether the node runs Ray's head."""
+        raise NotImplementedError
+
+    def head_node(self, cluster: Cluster) -> Node:
+        """That node."""
         raise NotImplementedError

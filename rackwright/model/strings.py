@@ -98,3 +98,9 @@ JumpHost = Annotated[
         pattern=r"^([a-z_][a-z0-9_-]{0,30}@)?[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?$"
     ),
 ]
+ImageReference = Annotated[
+    str, StringConstraints(pattern=r"^[a-z0-9][A-Za-z0-9./:_-]{0,254}(@sha256:[0-9a-f]{64})?$")
+]
+"""An image with its registry, and a tag or a digest: `registry.example.com:5000/nvidia/k8s-device-plugin:v0.20.0`."""
+KubernetesName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
+"""Name of a namespace and of other objects that are DNS labels."""

@@ -12,7 +12,7 @@ from pyinfra.context import host, state
 
 from rackwright.facts.slurm import AccountingRecords
 from rackwright.plan.changes import Change, record
-from rackwright.workload.slurm.accounting import sacctmgr_commands
+from rackwright.workload.slurm.accounting import SacctmgrCommand, sacctmgr_commands
 from rackwright.workload.slurm.records import Records, Unread, countable, limited_tres
 
 # slurmdbd has just been started when this runs for the first time. A removal that Slurm refuses
@@ -48,7 +48,13 @@ done
 
 @operation()
 def entities(
-    cluster: str, declared: Records, prune: bool, counted: bool, wait_seconds: int = 60, local: bool = True
+    cluster: str,
+    declared: Records,
+    prune: bool,
+    counted: bool,
+    wait_seconds: int = 60,
+    local: bool = True,
+    inside: str = "",
 ) -> Generator[StringCommand, None, None]:
     """QOS, accounts and users are as declared.
 
@@ -58,17 +64,16 @@ def entities(
       without that, limits on a TRES that slurmdbd does not know are left out
     + wait_seconds: how long slurmdbd may take to answer, and to know a TRES
     + local: it runs on this node
+    + inside: shell words that run a program where sacctmgr is, such as `kubectl exec POD --`; empty: on this node
     """
     found: Records | Unread | None
+    asked = {"cluster": cluster, "local": local, "inside": inside}
     if state.is_executing:  # slurmdbd may have been started a moment ago
-        found = host.get_fact(AccountingRecords, cluster=cluster, patience=wait_seconds, local=local)
+        found = host.get_fact(AccountingRecords, patience=wait_seconds, **asked)
     else:
-        found = host.get_fact(AccountingRecords, cluster=cluster, local=local)
-        if found is Unread.STOPPED:  # its start is in the plan, and apply compares after it
-            host.noop("slurmdbd does not run: compared once it does")
-            return
-        if found is Unread.SILENT and counted:
-            host.noop("slurmdbd does not answer: compared before")
+        found = host.get_fact(AccountingRecords, **asked)
+        if (silence := _silence(found, counted=counted)) is not None:
+            host.noop(silence)
             return
         if found is Unread.SILENT:
             record(Change("slurm", "accounting", "slurmdbd does not answer", "compared once it does"))
@@ -85,11 +90,24 @@ def entities(
     if not needed:
         host.noop("accounting is as declared")
         return
+    tres = sorted(missing) if counted else []
+    script = _recorded(needed, tres, wait_seconds)
+    yield StringCommand(f"{inside} sh -c {quote(script)}" if inside else script)
+
+
+def _recorded(needed: list[SacctmgrCommand], tres: list[str], wait_seconds: int) -> str:
+    """The script with these commands, each of them a change of the plan."""
     for command in needed:
         record(
             Change("slurm", command.target, command.before, command.after, disruptive=command.after is None)
         )
-    script = "\n".join(" ".join(["run", *map(quote, command.arguments)]) for command in needed)
-    tres = " ".join(map(quote, sorted(missing)))
-    ready = _COUNTED.format(wait=wait_seconds, tres=tres) if counted and missing else ""
-    yield StringCommand(_SCRIPT.format(wait=wait_seconds, counted=ready, commands=script))
+    lines = "\n".join(" ".join(["run", *map(quote, command.arguments)]) for command in needed)
+    counted = _COUNTED.format(wait=wait_seconds, tres=" ".join(map(quote, tres))) if tres else ""
+    return _SCRIPT.format(wait=wait_seconds, counted=counted, commands=lines)
+
+
+def _silence(found: Records | Unread | None, *, counted: bool) -> str | None:
+    """Why nothing is planned for records that cannot be read now."""
+    if found is Unread.STOPPED:  # its start is in the plan, and apply compares after it
+        return "slurmdbd does not run: compared once it does"
+    return "slurmdbd does not answer: compared before" if found is Unread.SILENT and counted else None

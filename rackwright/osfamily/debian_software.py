@@ -99,10 +99,13 @@ SOFTWARE = {
     ),
     # Debian 12 has 1.1.1, Debian 13 1.2.1, Ubuntu's are in universe (packages.debian.org/age, packages.ubuntu.com/age)
     "backup": Names(("age", "gzip", "python3")),
+    "ray": Names(("python3-venv",)),
+    "redis": Names(("redis-server", "redis-tools"), "redis-server.service", settings={"user": "redis"}),
     "slurmctld": Names(("slurmctld", *_SLURM), "slurmctld.service"),
     "slurmdbd": Names(("slurmdbd", "slurm-wlm-mysql-plugin", *_SLURM), "slurmdbd.service"),
     "slurmd": Names(("slurmd", *_SLURM), "slurmd.service"),
     "slurm-client": Names(_SLURM),
+    "extra-users": Names(("libnss-extrausers",)),
     "slurm-nvml": Names(("slurm-wlm-nvml-plugin",)),
     "pam-slurm-adopt": Names(("libpam-slurm-adopt",)),
     "schedmd/slurmctld": Names((*_SCHEDMD, "slurm-smd-slurmctld"), "slurmctld.service"),
@@ -157,6 +160,15 @@ SOFTWARE = {
     "ucx-dev": Names(("libucx-dev",)),
     # fingerprint: as docs.docker.com/engine/install publishes it, and as many public installation scripts
     # that do not copy each other have it (read 2026-11-21); a wrong one refuses the key and lets no other in
+    # cri-tools: of the archive of Kubernetes itself; the rest are names of Debian 12 and 13 (read 2026-11-28)
+    "kubernetes": Names(
+        (
+            *("conntrack", "containernetworking-plugins", "cri-tools", "curl", "ebtables", "etcd-client"),
+            *("ethtool", "iptables", "nftables", "openssl", "procps", "socat"),
+        )
+    ),
+    "shared-address": Names(("haproxy", "keepalived")),
+    "haproxy": Names(("haproxy", "socat")),
     "docker-archive": Names(
         ("curl", "gpg"),
         paths={

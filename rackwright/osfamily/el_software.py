@@ -89,10 +89,13 @@ SOFTWARE = {
     "mariadb": Names(("mariadb-server",), "mariadb.service", {"conf": "/etc/my.cnf.d/zz-rackwright.cnf"}),
     # unconfirmed: from EPEL, which a site adds
     "backup": Names(("age", "gzip", "python3")),
+    "ray": Names(()),  # EL 9's own Python is 3.9, older than Ray needs; EL 10 has Valkey in Redis' place
+    "redis": Names(()),
     "slurmctld": Names(("slurm", "slurm-slurmctld"), "slurmctld.service"),
     "slurmdbd": Names(("slurm", "slurm-slurmdbd"), "slurmdbd.service"),
     "slurmd": Names(("slurm", "slurm-slurmd"), "slurmd.service"),
     "slurm-client": Names(("slurm",)),
+    "extra-users": Names(()),  # images of pods are built of Debian alone
     "slurm-nvml": Names(()),  # not built there
     "pam-slurm-adopt": Names(("slurm-pam_slurm",)),
     # SchedMD's own packages have EPEL's names
@@ -149,6 +152,9 @@ SOFTWARE = {
     "pmix-dev": Names(("pmix-devel",)),
     "ucx-dev": Names(("ucx-devel",)),
     # fingerprint: found as in `debian`
+    "kubernetes": Names(()),
+    "shared-address": Names(("haproxy", "keepalived")),
+    "haproxy": Names(("haproxy", "socat")),
     "docker-archive": Names(
         ("gnupg2",),
         paths={"key": "/etc/pki/rpm-gpg/RPM-GPG-KEY-docker", "source": "/etc/yum.repos.d/docker-ce.repo"},

@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 from rackwright.clusterfile.json_schema import cluster_schema
 from rackwright.plan.document import plan_schema
-from rackwright.schemas import acceptance, files, measured, nodes, pictures, plans
+from rackwright.schemas import acceptance, files, measured, mirror, nodes, pictures, plans
 from rackwright.schemas.base import Document, check, schema_of
 
 _MODELS: tuple[tuple[str, type[Document]], ...] = (
@@ -16,6 +16,7 @@ _MODELS: tuple[tuple[str, type[Document]], ...] = (
     ("map FILE --json", pictures.Map),
     ("catalog --json", files.Catalog),
     ("lock FILE --json", files.Lock),
+    ("bundle FILE --json", mirror.Bundle),
     ("render FILE --node NODE --json", files.Render),
     ("discover FILE --json", files.Discover),
     ("decommission FILE --json", files.Certificates),

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import NoReturn, Self
 
 from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.asymmetric.ec import SECP384R1, generate_private_key
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -79,13 +80,21 @@ def _ca_key() -> str:
     return f"made {made}\n{generate_private_key(SECP384R1()).private_bytes(*pem).decode()}"
 
 
+def _signing_key() -> str:
+    """RSA: kubeadm 1.20 takes no other key of service accounts for a second control-plane node."""
+    pem = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    return rsa.generate_private_key(65537, 3072).private_bytes(*pem).decode()
+
+
 _KINDS: tuple[tuple[re.Pattern[str], Callable[[], str]], ...] = (
     (re.compile(r"munge_key"), lambda: b64encode(secrets.token_bytes(1024)).decode()),
     (re.compile(r"(.*_)?jwt_key"), lambda: b64encode(secrets.token_bytes(32)).decode()),
     (re.compile(r"(.*_)?ssh_key"), _ssh_key),
     (re.compile(r"(.*_)?ca_key"), _ca_key),
+    (re.compile(r"(.*_)?encryption_key"), lambda: b64encode(secrets.token_bytes(32)).decode()),
+    (re.compile(r"(.*_)?signing_key"), _signing_key),
     (re.compile(r"(.*_)?password"), lambda: _url_safe(24)),
     (re.compile(r".*"), lambda: _url_safe(32)),
 )
-"""By name: 1024 bytes and 32 bytes as base64, an OpenSSH private key, an ECDSA P-384 key with its date, 32
-url-safe characters, and 43 for everything else."""
+"""By name: 1024 bytes and 32 bytes as base64, an OpenSSH private key, an ECDSA P-384 key with its date, 32 bytes as
+base64, an RSA key of 3072 bits, 32 url-safe characters, and 43 for everything else."""

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from rackwright.alerts.fabric import LEAF
 from rackwright.alerts.nodes import RACK, REBOOTED
-from rackwright.alerts.slurm_nodes import UNAVAILABLE
-from rackwright.model.cluster import Cluster
+from rackwright.alerts.slurm_nodes import MANAGER, UNAVAILABLE
+from rackwright.model.cluster import Cluster, Node
 from rackwright.model.interfaces import RunsWorkloadManager
-from rackwright.model.types import NodeRole
+from rackwright.model.types import NodeRole, WorkloadManager
 
 Matchers = tuple[str, ...]
 """Of one silence, as amtool takes them."""
@@ -47,11 +47,15 @@ def of_wave(cluster: Cluster, names: Sequence[str]) -> Iterator[Matchers]:
     for (label, alert), placed in places.items():
         if whole := _whole(placed, taken):
             yield (f'alertname="{alert}"', _one_of(label, whole))
-    workers = {
-        node.name for node in cluster.holding(NodeRole.WORKER) if node.offers(RunsWorkloadManager) is not None
-    }
+    counted = [node for node in cluster.holding(NodeRole.WORKER) if _manager(node) is MANAGER]
+    workers = {node.name for node in counted}
     if len(workers & taken) * _SHARE >= len(workers) > 0:
         yield (f'alertname="{UNAVAILABLE}"',)
+
+
+def _manager(node: Node) -> WorkloadManager | None:
+    role = node.offers(RunsWorkloadManager)
+    return role.workload_manager if role is not None else None
 
 
 def _whole(placed: Iterable[tuple[str | None, str]], taken: set[str]) -> list[str]:

@@ -97,7 +97,7 @@ class ClusterSource:
         raise RackwrightError(f"{node} has no BMC declared.", hint="declare `bmc` for its group: docs/bmc.md")
 
     def drain(self, node: str, reason: str) -> None:
-        """With the operator's name before the reason: Slurm notes root."""
+        """With the operator's name before the reason: workload managers note root."""
         operator = who()
         self._manager().drain_by_hand(node, f"{operator['user']}@{operator['host']}: {reason.strip()}")
 

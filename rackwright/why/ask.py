@@ -25,6 +25,7 @@ from rackwright.why.last import Last, read_last
 from rackwright.why.next_step import next_step
 from rackwright.why.parts import LINE_MAX_CHARACTERS, Part
 from rackwright.workload.lookup import manager_of
+from rackwright.workload.several import part_for
 
 SECONDS = 30
 Planner = Callable[[Cluster, str], NodePlan]
@@ -107,6 +108,7 @@ def _scheduler(cluster: Cluster, node: Node, shell: RootShell) -> tuple[Part, pa
         drain = parts.Drain(None, "no workload manager is declared")
         return Part("scheduler", (drain.line,)), drain
     try:
+        manager = part_for(manager, node.name)
         state = manager.state(node.name)
         jobs = manager.jobs(node.name) if state.drained and state.busy else ()
     except (ConnectionFailed, WorkloadError) as error:

@@ -1,4 +1,4 @@
-"""Finds the workload manager of a cluster from its roles."""
+"""Finds the workload managers of a cluster from its roles."""
 
 from __future__ import annotations
 
@@ -7,19 +7,38 @@ from typing import TYPE_CHECKING
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.interfaces import RunsWorkloadManager
 from rackwright.model.types import NodeRole, WorkloadManager
-from rackwright.workload.protocol import Manager
+from rackwright.workload.kubernetes.control import Kubernetes
+from rackwright.workload.protocol import Manager, OneManager
+from rackwright.workload.ray.control import Ray
+from rackwright.workload.several import Several
 from rackwright.workload.slurm.control import Slurm
 
 if TYPE_CHECKING:
     from rackwright.ssh import RootShell
 
-_MANAGERS: dict[WorkloadManager, type[Manager]] = {WorkloadManager.SLURM: Slurm}
+_MANAGERS: dict[WorkloadManager, type[OneManager]] = {
+    WorkloadManager.SLURM: Slurm,
+    WorkloadManager.KUBERNETES: Kubernetes,
+    WorkloadManager.RAY: Ray,
+}
 
 
-def declared_on(node: Node) -> type[Manager] | None:
+def manager_role(node: Node) -> RunsWorkloadManager | None:
+    """Options of the role whose workload manager drains a node, or None."""
+    managers = (given for given in node.options.values() if isinstance(given, RunsWorkloadManager))
+    return next((given for given in managers if given.manages_nodes), None)
+
+
+def kind_on(node: Node) -> WorkloadManager | None:
+    """Which manager some role runs on a node, or None."""
+    role = manager_role(node)
+    return role.workload_manager if role is not None else None
+
+
+def declared_on(node: Node) -> type[OneManager] | None:
     """The manager that some role runs on a node, or None."""
-    role = node.offers(RunsWorkloadManager)
-    return _MANAGERS[role.workload_manager] if role is not None else None
+    kind = kind_on(node)
+    return _MANAGERS[kind] if kind is not None else None
 
 
 def runs_jobs(node: Node) -> bool:
@@ -28,6 +47,11 @@ def runs_jobs(node: Node) -> bool:
 
 
 def manager_of(cluster: Cluster, shell: RootShell) -> Manager | None:
-    """The manager of a cluster, reached through `shell`; None if no role runs one."""
-    found = next(filter(None, map(declared_on, cluster.nodes)), None)
-    return found(cluster, shell) if found is not None else None
+    """The manager of a cluster, reached through `shell`; None if no role runs one, `Several` if nodes have different ones."""
+    kinds = {node.name: kind for node in cluster.nodes if (kind := kind_on(node)) is not None}
+    found: dict[WorkloadManager, Manager] = {
+        kind: _MANAGERS[kind](cluster, shell) for kind in dict.fromkeys(kinds.values())
+    }
+    if len(found) < 2:
+        return next(iter(found.values()), None)
+    return Several({name: found[kind] for name, kind in kinds.items()})

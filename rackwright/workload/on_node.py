@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
+from rackwright.workload.kubernetes.on_node import KubernetesOnNode
 from rackwright.workload.slurm.on_node import SlurmOnNode
 from rackwright.workload.states import DrainShare, NodeState
 
@@ -17,7 +18,7 @@ class ManagerOnNode(Protocol):
         ...
 
     def job_among(self, command_lines: Iterable[str]) -> bool:
-        """Whether one of this node's processes belongs to a job; found locally, without querying the manager."""
+        """Whether a job runs here; without processes that hint at one, the manager is not asked."""
         ...
 
     def jobs_among(self, command_lines: Iterable[str]) -> frozenset[str]:
@@ -53,6 +54,15 @@ class ManagerOnNode(Protocol):
         ...
 
 
-def manager_on(node: str) -> ManagerOnNode:
-    """The manager of this node. Slurm is the only one so far; a second is chosen by what the node was given."""
-    return SlurmOnNode(node)
+_KNOWN: dict[str, Callable[[str], ManagerOnNode]] = {"slurm": SlurmOnNode, "kubernetes": KubernetesOnNode}
+"""By name in rackwright.model.types.WorkloadManager, which nodes do not have."""
+BEFORE = "slurm"
+"""What a node has whose files do not name one: those of earlier versions."""
+
+
+def manager_on(node: str, manager: str | None) -> ManagerOnNode:
+    """The manager of this node, as the files that the node was given name it; ValueError for an unknown one."""
+    name = manager or BEFORE
+    if name not in _KNOWN:
+        raise ValueError(f"{name!r} is not a workload manager that this version knows")
+    return _KNOWN[name](node)

@@ -131,25 +131,9 @@ class Manager(Protocol):
     """For people, e.g. `Slurm`."""
     agent: ClassVar[str]
     """The systemd unit that runs jobs on a node."""
-    hooks: ClassVar[Mapping[str, str]]
-    """Folder on nodes whose scripts run as root before (`prolog`) or after (`epilog`) each job, or as its user before each
-    task (`task_prolog`: what they print sets variables); empty: it has none."""
 
-    def __init__(self, cluster: Cluster, shell: RootShell) -> None: ...
-
-    @staticmethod
-    def services(node: Node) -> tuple[str, ...]:
-        """Units, besides the agent, that must run on a node for jobs to run."""
-        ...
-
-    @staticmethod
-    def resume_command(node: str) -> str:
+    def resume_command(self, node: str) -> str:
         """What an operator types to put a node back into service."""
-        ...
-
-    @staticmethod
-    def health_schedule(ask: Callable[[str], str]) -> HealthSchedule:
-        """As configured on a node, where `ask` runs a command and returns its output; raises NoAnswer if none is configured."""
         ...
 
     def version(self) -> str:
@@ -217,4 +201,41 @@ class Manager(Protocol):
 
     def cancel(self) -> None:
         """Cancel every step of this object that is under way."""
+        ...
+
+
+class OneManager(Manager, Protocol):
+    """A manager of one kind, and what is known of it without asking: `lookup.declared_on` finds its class."""
+
+    hooks: ClassVar[Mapping[str, str]]
+    """Folder on nodes whose scripts run as root before (`prolog`) or after (`epilog`) each job, or as its user before each
+    task (`task_prolog`: what they print sets variables); empty: it has none."""
+    health_timer: ClassVar[bool]
+    """Whether a timer of the node runs the health check, since the manager has no program for it."""
+
+    def __init__(self, cluster: Cluster, shell: RootShell) -> None: ...
+
+    @staticmethod
+    def services(node: Node) -> tuple[str, ...]:
+        """Units, besides the agent, that must run on a node for jobs to run."""
+        ...
+
+    @staticmethod
+    def resume_command(node: str) -> str:
+        """What an operator types to put a node back into service."""
+        ...
+
+    @staticmethod
+    def health_schedule(ask: Callable[[str], str]) -> HealthSchedule:
+        """As configured on a node, where `ask` runs a command and returns its output; raises NoAnswer if none is configured."""
+        ...
+
+    @staticmethod
+    def job_question(node: str) -> str:
+        """A shell command to run on a node, whose output `shows_job` reads; it always exits 0."""
+        ...
+
+    @staticmethod
+    def shows_job(answer: str) -> bool:
+        """Whether that output shows a job, or leaves open whether one runs."""
         ...

@@ -61,8 +61,9 @@ class UserFolders:
 
     def _prolog(self, node: Node) -> dict[str, tuple[str, str] | None]:
         manager = declared_on(node)
-        if manager is None:
+        folder = manager.hooks.get("prolog") if manager is not None else None
+        if folder is None:
             return {}
-        path = f"{manager.hooks['prolog']}/10-rackwright-{self.role}"
+        path = f"{folder}/10-rackwright-{self.role}"
         text = render("user_folders/prolog.sh.j2", program=self.program)
         return {path: (text, "755") if runs_jobs(node) else None}

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from pydantic import Field, field_validator, model_validator
 
 from rackwright.model.authorized_keys import public_key, refuse_private_key
-from rackwright.model.interfaces import PRIVILEGED_GROUPS, DeclaresLogins, DeclaresUsers
+from rackwright.model.interfaces import DeclaresUsers
+from rackwright.model.logins import PRIVILEGED_GROUPS, DeclaresLogins
 from rackwright.model.options import Frozen, RoleOptions
 from rackwright.model.storage import home_of
 from rackwright.model.strings import NodePath, not_climbing

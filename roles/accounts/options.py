@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from rackwright.model.interfaces import AddsLogins
+from rackwright.model.logins import AddsLogins
 from rackwright.model.options import Frozen, RoleOptions
 from rackwright.model.strings import NodePath, SecretName
 from rackwright.model.text import mistake

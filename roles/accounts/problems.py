@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from rackwright.boundary import Refused
 from rackwright.certificates.read import is_ca
 from rackwright.model.cluster import Cluster
-from rackwright.model.interfaces import DeclaresLogins, DeclaresUsers
+from rackwright.model.interfaces import DeclaresUsers
+from rackwright.model.logins import DeclaresLogins
 from rackwright.model.services import IssuesCertificates
 from rackwright.roles.accounts import texts
 from rackwright.roles.accounts.options import AccountsOptions

@@ -11,7 +11,8 @@ from rackwright.certificates.read import certificates_in, pem
 from rackwright.drift.paths import USER as DRIFT_USER
 from rackwright.errors import SecretsError
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.interfaces import PRIVILEGED_GROUPS, DeclaresUsers
+from rackwright.model.interfaces import DeclaresUsers
+from rackwright.model.logins import PRIVILEGED_GROUPS
 from rackwright.model.services import IssuesCertificates
 from rackwright.render import render
 from rackwright.roles.accounts.options import AccountsOptions

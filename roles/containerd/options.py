@@ -10,13 +10,23 @@ from pydantic import Field
 from rackwright.containers import DaemonOptions, registry_problems, source_problems
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.interfaces import NeedsForwarding, WritesUnitFiles
+from rackwright.model.kubernetes_offers import NamesRuntimes
+from rackwright.model.mirrored import MirrorItem, NeedsMirrored
 from rackwright.model.services import FetchesFromOutside
 from rackwright.model.strings import NodePath
 from rackwright.model.types import NodeRole
 from rackwright.model.written_folders import WritesBelow, WrittenFolder
 
 
-class ContainerdOptions(DaemonOptions, FetchesFromOutside, NeedsForwarding, WritesUnitFiles, WritesBelow):
+class ContainerdOptions(
+    DaemonOptions,
+    FetchesFromOutside,
+    NamesRuntimes,
+    NeedsForwarding,
+    NeedsMirrored,
+    WritesUnitFiles,
+    WritesBelow,
+):
     """containerd, for Kubernetes, for ctr and nerdctl, and below docker."""
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.HEAD, NodeRole.WORKER, NodeRole.LOGIN})
@@ -63,6 +73,16 @@ class ContainerdOptions(DaemonOptions, FetchesFromOutside, NeedsForwarding, Writ
     def effective_release(self) -> str:
         """`1.7` or `2`."""
         return self.release or ("2" if self.source == "docker" else "1.7")
+
+    def mirrored(self, cluster: Cluster, node: Node) -> Iterable[MirrorItem]:
+        """The declared pause image; containerd's own choice is not known here."""
+        if self.sandbox_image is not None:
+            yield MirrorItem("image", self.sandbox_image, role="containerd")
+
+    @property
+    def runtimes(self) -> tuple[str, ...]:
+        """`nvidia`, where its program is declared."""
+        return () if self.nvidia_runtime is None else ("nvidia",)
 
     def problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
         """A source that the distribution lacks, or one that differs from docker's on the same node."""

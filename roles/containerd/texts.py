@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rackwright.model.cluster import Cluster, Node
+from rackwright.model.platforms import Capability, has
 from rackwright.model.proxy import proxy_variables
 from rackwright.osfamily.names import Names
 from rackwright.render import render
@@ -29,6 +30,7 @@ def config_toml(node: Node, options: ContainerdOptions) -> str:
         f"containerd/config-{'v3' if options.effective_release == '2' else 'v2'}.toml.j2",
         options=options,
         cdi=has_cdi(node, options),
+        no_own_limits=not has(node.platform, Capability.KERNEL),
         registries=REGISTRIES,
         # Debian puts the plugins there; upstream and Docker's packages keep to /opt/cni/bin
         cni="/usr/lib/cni" if options.source == "distribution" else "/opt/cni/bin",

@@ -17,7 +17,8 @@ from rackwright.containers import (
     user_problems,
 )
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.interfaces import ComparesGroups, NeedsForwarding, WritesUnitFiles
+from rackwright.model.interfaces import NeedsForwarding, WritesUnitFiles
+from rackwright.model.logins import ComparesGroups
 from rackwright.model.services import FetchesFromOutside
 from rackwright.model.strings import Identifier, NodePath, UserName
 from rackwright.model.types import NodeRole

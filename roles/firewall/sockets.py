@@ -175,5 +175,9 @@ def _fits(socket: Socket, listener: Listener) -> bool:
     return (
         listener.protocol == socket.protocol
         and first <= socket.port <= last
-        and listener.program in socket.programs
+        and any(_named(program, listener.program) for program in socket.programs)
     )
+
+
+def _named(program: str, declared: str) -> bool:
+    return program.startswith(declared[:-1]) if declared.endswith("*") else program == declared

@@ -12,7 +12,8 @@ with the modules it began with, and what Python keeps in __pycache__ is never of
 
 Three callers, one program. Slurm's HealthCheckProgram (which this role offers by
 `ChecksNodeHealth`, without knowing slurm's options), a prolog and an epilog; the last two are
-drop-ins of the folders the slurm role runs. Only the first counts clean passes: a node on which
+drop-ins of the folders the slurm role runs. Kubernetes has none of the three: there a timer of
+the node is the only caller. Only the first counts clean passes: a node on which
 many short jobs run would else be back in service within seconds.
 
 A prolog drains before it refuses. No health check would lift Slurm's own "Prolog error".

@@ -7,16 +7,18 @@ from pyinfra.context import host
 
 from rackwright.data import site_of
 from rackwright.health.guard import places
-from rackwright.operations import files, packages, settings, trees
+from rackwright.model.cluster import Node
+from rackwright.operations import files, packages, settings, trees, units
 from rackwright.osfamily.names import names
 from rackwright.roles.health import texts
 from rackwright.roles.health.options import HealthRoleOptions
+from rackwright.workload.health_timer import TIMER
 from rackwright.workload.lookup import runs_jobs
 
 
 @deploy("health")
 def health(options: HealthRoleOptions) -> None:
-    """After Slurm, in whose folders the prolog and the epilog lie."""
+    """After the workload manager, in whose folders the prolog and the epilog lie where it has any."""
     site = site_of()
     # Debian's python3-minimal cannot read nvidia-smi's XML.
     packages.installed(name="Install Python for the health probe", packages=("python3",))
@@ -46,6 +48,7 @@ def health(options: HealthRoleOptions) -> None:
         path = texts.drop_in(site.node, stage)
         if path is not None and path not in wanted:
             files.absent(name=f"Remove the health check from the {stage}", path=path)
+    _timer(site.node)
     files.absent(name="Remove compiled code of an earlier version", path=places.OLD_CODE)
     files.absent(name="Remove metrics of an earlier version", path=places.OLD_METRICS)
     _one_version(texts.modules_folder())
@@ -58,6 +61,22 @@ def health(options: HealthRoleOptions) -> None:
             want="there",
             write=places.PROGRAM,
         )
+
+
+def _timer(node: Node) -> None:
+    if texts.runs_by_timer(node):
+        units.unit(
+            name="Start the timer that runs the health check",
+            unit=TIMER,
+            restart_on=texts.TIMER_FILES[1:],
+            disruptive=False,
+        )
+        return
+    units.unit(
+        name="Stop the timer of the health check", unit=TIMER, running=False, enabled=False, disruptive=False
+    )
+    for path in host.loop(texts.TIMER_FILES):  # type: ignore[no-untyped-call]
+        files.absent(name=f"Remove {path}", path=path)
 
 
 def _one_version(folder: str) -> None:

@@ -10,13 +10,13 @@ from pydantic import Field
 from rackwright.health.guard import places
 from rackwright.health.guard.memory import Policy
 from rackwright.health.options import HealthOptions
-from rackwright.model.interfaces import ChecksNodeHealth
+from rackwright.model.interfaces import ChecksNodeHealth, WritesUnitFiles
 from rackwright.model.options import Frozen
 from rackwright.model.strings import NodePath
 from rackwright.workload.lookup import runs_jobs
 
 if TYPE_CHECKING:
-    from rackwright.model.cluster import Cluster
+    from rackwright.model.cluster import Cluster, Node
 
 
 class Draining(Frozen):
@@ -45,7 +45,7 @@ class Draining(Frozen):
         default=10,
         gt=0,
         le=100,
-        description="Most nodes of a partition that health checks may have drained, rounded down but at "
+        description="Most nodes of a partition (Kubernetes: of a SKU, or with the same label `rackwright.dev/group`) that health checks may have drained, rounded down but at "
         "least one. Beyond that, an alert is raised instead.",
     )
     reboots_a_day: int = Field(
@@ -55,11 +55,13 @@ class Draining(Frozen):
         description="Reboots in 24 h of a node that is drained, empty, and asks for one. 0: never. More than "
         "three a day do not help (Oracle's limit).",
     )
-    prolog: bool = Field(default=True, description="Check before each job; a failing node gets none.")
+    prolog: bool = Field(
+        default=True, description="Check before each job; a failing node gets none. Kubernetes has no prolog."
+    )
     epilog: bool = Field(default=True, description="Check after each job, which may have broken the node.")
 
 
-class HealthRoleOptions(HealthOptions, ChecksNodeHealth):
+class HealthRoleOptions(HealthOptions, ChecksNodeHealth, WritesUnitFiles):
     """Thresholds, checks to skip, and when nodes drain."""
 
     health_program: ClassVar[str] = places.PROGRAM
@@ -77,6 +79,13 @@ class HealthRoleOptions(HealthOptions, ChecksNodeHealth):
         le=30,
         description="How long a pass waits for the node's answers, nvidia-smi included; what has not been "
         "read by then is UNKNOWN. Slurm kills a health check after 60 s.",
+    )
+    timer_seconds: int = Field(
+        default=300,
+        ge=60,
+        le=3600,
+        description="Seconds between two passes where the node's own timer runs them: on nodes of Kubernetes. "
+        "Slurm has its own interval (`slurm: {health_check: {interval_seconds: ...}}`).",
     )
     prolog_seconds: float = Field(
         default=5,
@@ -113,6 +122,12 @@ class HealthRoleOptions(HealthOptions, ChecksNodeHealth):
             busy_query_hours=self.busy_query_hours,
             textfile_dir=self.textfile_dir,
         )
+
+    def unit_files(self, node: Node) -> tuple[str, ...]:
+        """The timer's, where the workload manager runs no health checks."""
+        from rackwright.roles.health.texts import TIMER_FILES  # which needs these options
+
+        return TIMER_FILES
 
     def problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
         """Nodes that run jobs and no health check."""

@@ -15,6 +15,7 @@ from rackwright.model.platforms import Capability, has
 from rackwright.node_programs import HEALTH_CHECK, package_files
 from rackwright.render import render
 from rackwright.roles.health.options import HealthRoleOptions
+from rackwright.workload.health_timer import SERVICE, TIMER
 from rackwright.workload.lookup import declared_on, runs_jobs
 
 STAGES = ("prolog", "epilog")
@@ -31,6 +32,9 @@ BMC_MODPROBE = "/etc/modprobe.d/rackwright-health.conf"
 BMC_DEVICE = "{ test -e /sys/module/ipmi_devintf || ! modinfo ipmi_devintf >/dev/null 2>&1; } && echo there"
 """The module that creates /dev/ipmi0 is loaded, or the kernel lacks it."""
 LOAD_BMC_DEVICE = "modprobe ipmi_devintf"
+_UNITS = "/etc/systemd/system"
+TIMER_FILES = (f"{_UNITS}/{SERVICE}", f"{_UNITS}/{TIMER}")
+"""Where the workload manager has no program for health checks."""
 
 
 @cache
@@ -47,7 +51,7 @@ def modules_folder() -> str:
 
 
 def program() -> str:
-    """What Slurm starts."""
+    """What Slurm or the node's timer starts."""
     return render("health/health-check.py.j2", modules=modules_folder())
 
 
@@ -70,6 +74,7 @@ def files_of(cluster: Cluster, node: Node, options: HealthRoleOptions) -> dict[s
     }
     if asks_bmc(node):
         found[BMC_MODPROBE] = (render("health/modprobe.conf.j2"), "644")
+    found.update(_timer(node, options))
     for stage in STAGES:
         path = drop_in(node, stage)
         if path is not None and drops_in(node, options, stage):
@@ -78,6 +83,24 @@ def files_of(cluster: Cluster, node: Node, options: HealthRoleOptions) -> dict[s
                 "755",
             )
     return found
+
+
+def runs_by_timer(node: Node) -> bool:
+    """Whether the node's own timer runs its health check."""
+    manager = declared_on(node)
+    return manager is not None and manager.health_timer and runs_jobs(node)
+
+
+def _timer(node: Node, options: HealthRoleOptions) -> dict[str, tuple[str, str]]:
+    manager = declared_on(node)
+    if manager is None or not runs_by_timer(node):
+        return {}
+    service, timer = TIMER_FILES
+    agent = f"{manager.agent}.service"
+    return {
+        service: (render("health/health.service.j2", agent=agent, program=places.PROGRAM), "644"),
+        timer: (render("health/health.timer.j2", seconds=options.timer_seconds), "644"),
+    }
 
 
 def asks_bmc(node: Node) -> bool:

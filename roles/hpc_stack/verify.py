@@ -11,7 +11,7 @@ from rackwright.lock.for_roles import group_of, has_stack
 from rackwright.lock.versions import upstream
 from rackwright.model.cluster import Node
 from rackwright.model.interfaces import RunsWorkloadManager
-from rackwright.model.types import NodeRole
+from rackwright.model.types import NodeRole, WorkloadManager
 from rackwright.roles.hpc_stack import texts
 from rackwright.roles.hpc_stack.options import HpcStackOptions
 from rackwright.roles.hpc_stack.reading import library, parse_ldd, parse_ompi_info
@@ -74,8 +74,9 @@ def _environment(context: CheckContext[HpcStackOptions]) -> str:
 
 
 def _starts(context: CheckContext[HpcStackOptions]) -> str:
-    if context.node.offers(RunsWorkloadManager) is None:
-        raise NotInScope("no workload manager runs on this node")
+    manager = context.node.offers(RunsWorkloadManager)
+    if manager is None or manager.workload_manager is not WorkloadManager.SLURM:
+        raise NotInScope("no workload manager runs on this node that starts MPI's processes")
     command = context.options.mpi_command(context.node)
     placeholders = " ".join(["%s"] * len(command))
     factor = str(context.cluster.ssh.time_factor)

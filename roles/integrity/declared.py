@@ -16,13 +16,8 @@ from rackwright.lock.for_roles import has_stack
 from rackwright.lock.lock_file import read_lock
 from rackwright.model.authorized_keys import parse_key
 from rackwright.model.cluster import Cluster, Node
-from rackwright.model.interfaces import (
-    PRIVILEGED_GROUPS,
-    AddsLogins,
-    ComparesGroups,
-    DeclaresLogins,
-    HoldsPackages,
-)
+from rackwright.model.interfaces import HoldsPackages
+from rackwright.model.logins import PRIVILEGED_GROUPS, AddsLogins, ComparesGroups, DeclaresLogins
 from rackwright.roles.integrity.options import IntegrityOptions
 
 _SSHD_OWN = {

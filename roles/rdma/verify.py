@@ -18,7 +18,7 @@ from rackwright.roles.rdma.options import RdmaOptions
 from rackwright.roles.rdma.partitions import pkeys
 from rackwright.roles.rdma.readings import READ, Found, parse_devices, parse_memlock
 from rackwright.roles.rdma.sharp import reachable
-from rackwright.workload.lookup import runs_jobs
+from rackwright.workload.lookup import declared_on, runs_jobs
 
 Context = CheckContext[RdmaOptions]
 _MODULES = frozenset({Capability.KERNEL_MODULES})
@@ -250,7 +250,8 @@ def _declares_managers(node: Node, options: RdmaOptions) -> bool:
 
 
 def _runs_slurmd(node: Node, options: RdmaOptions) -> bool:
-    return runs_jobs(node)
+    manager = declared_on(node)
+    return runs_jobs(node) and manager is not None and manager.agent == "slurmd"
 
 
 CHECKS = (

@@ -49,7 +49,7 @@ def present(settings: Mapping[str, Any]) -> Present:
     lines, users = processes()
     if settings["node"] is None:
         return Present(frozenset(), users)
-    manager = manager_on(settings["node"])
+    manager = manager_on(settings["node"], settings.get("manager"))
     here = manager.jobs_among(lines)
     try:
         jobs = manager.jobs()

@@ -56,12 +56,17 @@ def problems_of(options: ScratchOptions, cluster: Cluster) -> Iterator[Problem]:
 
 
 def _without_manager(options: ScratchOptions, nodes: Iterable[Node]) -> Iterator[Problem]:
-    if names := [node.name for node in nodes if options.jobs and declared_on(node) is None]:
+    if names := [node.name for node in nodes if options.jobs and not _has_prolog(node)]:
         yield (
             "jobs",
-            f"{fold(names)} has no workload manager, whose prolog makes the folders of jobs.",
+            f"{fold(names)} has no workload manager with a prolog, which makes the folders of jobs.",
             "add `roles.slurm`, or `jobs: false`",
         )
+
+
+def _has_prolog(node: Node) -> bool:
+    manager = declared_on(node)
+    return manager is not None and "prolog" in manager.hooks
 
 
 def _without_time(options: ScratchOptions, nodes: Iterable[Node]) -> Iterator[Problem]:

@@ -10,7 +10,7 @@ from rackwright.node_programs import one_text
 from rackwright.render import render
 from rackwright.roles.scratch import paths
 from rackwright.roles.scratch.options import PROJECT_IDS, ScratchOptions
-from rackwright.workload.lookup import declared_on, runs_jobs
+from rackwright.workload.lookup import declared_on, kind_on, runs_jobs
 from rackwright.workload.user_folders import UserFolders
 
 SWEEP_SECONDS = 3000
@@ -32,9 +32,11 @@ def program() -> str:
 def settings(node: Node, options: ScratchOptions) -> str:
     """What the program reads."""
     manager = declared_on(node)
+    knows_jobs = manager is not None and bool(manager.hooks)  # without hooks, jobs have no folders
     found = {
         "path": options.filesystem_of(node).path,
-        "node": node.name if manager is not None else None,
+        "node": node.name if knows_jobs else None,
+        "manager": str(kind_on(node)) if knows_jobs else None,
         "jobs": options.jobs,
         "quota_gib": options.quota_gib or 0,
         "first_project_id": options.first_project_id,

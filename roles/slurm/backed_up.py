@@ -19,16 +19,19 @@ class BacksUpSlurm(BacksUp):
         """slurmctld's state, and archived accounting records."""
         from rackwright.roles.slurm.backups import parts  # it imports the options
 
-        return parts(cast("SlurmOptions", self), node)
+        options = cast("SlurmOptions", self)
+        return parts(options, node) if options.manages_nodes else ()
 
     def stopped_for_restore(self, cluster: Cluster, node: Node) -> tuple[StoppedUnit, ...]:
         """slurmdbd and slurmctld."""
         from rackwright.roles.slurm.backups import units
 
-        return units(cast("SlurmOptions", self), node)
+        options = cast("SlurmOptions", self)
+        return units(options, node) if options.manages_nodes else ()
 
     def overwritten_by_restore(self, cluster: Cluster, node: Node) -> Mapping[str, str]:
         """Jobs in the queue and in the accounting records, and accounts and users that are not declared."""
         from rackwright.roles.slurm.backups import probes
 
-        return probes(cast("SlurmOptions", self), cluster, node)
+        options = cast("SlurmOptions", self)
+        return probes(options, cluster, node) if options.manages_nodes else {}

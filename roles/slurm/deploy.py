@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-
 from pyinfra.api.deploy import deploy
 from pyinfra.api.exceptions import DeployError
 from pyinfra.context import host
@@ -14,6 +11,7 @@ from rackwright.extra_lines import named
 from rackwright.model.cluster import Node
 from rackwright.model.types import NodeRole
 from rackwright.operations import files, packages, settings, units, users
+from rackwright.operations.file_sets import file_set
 from rackwright.operations.slurm_accounting import entities
 from rackwright.operations.slurm_reservations import reservations
 from rackwright.osfamily.names import names
@@ -40,8 +38,11 @@ PARSES = (
 def slurm(options: SlurmOptions) -> None:
     """Configuration first, then the packages, then the daemons from the database upwards."""
     site = site_of()
+    if options.in_pods:
+        _stop_daemons()
+        return
     _ground(options)
-    _write(texts.shared_files(site.cluster, options))
+    file_set(texts.shared_files(site.cluster, options), validated={f"{ETC}/slurm.conf": PARSES}, there=(ETC,))
     stages = ("prolog", "epilog", *(("task_prolog",) if placement.sets_environment(site.cluster) else ()))
     for stage in host.loop(stages):  # type: ignore[no-untyped-call]
         _scripts(site, options, stage)
@@ -86,22 +87,20 @@ def _ground(options: SlurmOptions) -> None:
     files.directory(name="Create Slurm's log folder", path="/var/log/slurm", owner="slurm", group="slurm")
 
 
-def _write(wanted: Mapping[str, str | None], programs: tuple[str, ...] = ()) -> None:
-    """Files by path, after their folders; None for one that must not exist."""
-    folders = {str(Path(path).parent) for path, content in wanted.items() if content is not None}
-    for folder in sorted(folders - {ETC}):
-        files.directory(name=f"Create {folder}", path=folder)
-    for path, content in host.loop(wanted.items()):  # type: ignore[no-untyped-call]
-        if content is None:
-            files.absent(name=f"Remove {path}", path=path)
-            continue
-        files.file(
-            name=named(f"Write {path}", content),
-            path=path,
-            content=content,
-            mode="755" if path in programs else "644",
-            validate=PARSES if path == f"{ETC}/slurm.conf" else None,
+def _stop_daemons() -> None:
+    """Daemons that ran on the primary head before: two slurmctld would both act on the same nodes."""
+    for daemon in host.loop(("slurmctld", "slurmdbd", "slurmd")):  # type: ignore[no-untyped-call]
+        units.unit(
+            name=f"Stop {daemon}, which runs in a pod", unit=f"{daemon}.service", running=False, enabled=False
         )
+
+
+@deploy("slurm")
+def leaves(options: SlurmOptions) -> None:
+    """A node whose workload is another one now runs no slurmd; slurm.conf on the others does not name it any more."""
+    units.unit(
+        name="Stop slurmd, which has no node here", unit="slurmd.service", running=False, enabled=False
+    )
 
 
 def _scripts(site: Site, options: SlurmOptions, stage: str) -> None:
@@ -206,10 +205,10 @@ def _state(node: Node, options: SlurmOptions) -> None:
     """The guard before the daemon, and no folder of the same name on the disk of the node."""
     declared, mount = state.state_on(node, options), options.state_mount
     if declared is not None:
-        _write(state.files(declared), (state.PROGRAM,))
+        file_set(state.files(declared), (state.PROGRAM,))
     else:
         conf = texts.state_mount_conf(mount) if mount is not None else None
-        _write({state.PROGRAM: None, state.WAITER_PATH: None, state.CONF: conf})
+        file_set({state.PROGRAM: None, state.WAITER_PATH: None, state.CONF: conf})
     if declared is not None and declared.units:
         settings.setting(
             name="Check that slurmctld's state is on its filesystem",
@@ -233,7 +232,7 @@ def _standby(node: Node, options: SlurmOptions) -> None:
     loses_id, unit = standby.loses_id(node, options), standby.PATH_UNIT
     if not loses_id:  # a single controller, or no backup any more
         units.unit(name="Stop restarting a standby slurmctld", unit=unit, running=False, enabled=False)
-    _write(standby.files(node, options), standby.PROGRAMS)
+    file_set(standby.files(node, options), standby.PROGRAMS)
     if loses_id:
         units.unit(name="Restart a standby slurmctld that lost the cluster's ID", unit=unit)
 

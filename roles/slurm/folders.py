@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from rackwright.model.interfaces import BoundsHooks, WritesUnitFiles
 from rackwright.model.types import NodeRole
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 class SlurmFolders(BoundsHooks, WritesBelow, WritesUnitFiles):
     """Base of the options of Slurm."""
 
+    daemons: Literal["nodes", "pods"]
     private_tmp: bool
     private_tmp_dir: str
     spool_dir: str
@@ -29,7 +30,7 @@ class SlurmFolders(BoundsHooks, WritesBelow, WritesUnitFiles):
 
     def written_folders(self, node: Node) -> tuple[WrittenFolder, ...]:
         """slurmd's spool, and /tmp of jobs."""
-        if not node.holds(NodeRole.WORKER):
+        if not node.holds(NodeRole.WORKER) or self.daemons == "pods":
             return ()
         slurmd = ("slurmd.service",)
         tmp = WrittenFolder(self.private_tmp_dir, "/tmp of jobs", "slurm.private_tmp_dir", slurmd)

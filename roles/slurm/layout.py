@@ -91,8 +91,11 @@ def node_parameters(node: Node, options: SlurmOptions) -> str:
     return " ".join(f"{key}={value}" for key, value in pairs if value is not None)
 
 
-def node_lines(cluster: Cluster, options: SlurmOptions) -> tuple[str, ...]:
-    """NodeName lines: one per run of nodes with equal parameters and consecutive names and addresses."""
+def node_lines(cluster: Cluster, options: SlurmOptions, domain: str | None = None) -> tuple[str, ...]:
+    """NodeName lines: one per run of nodes with equal parameters and consecutive names and addresses.
+
+    `domain`: nodes answer at their names in it, and not at their addresses.
+    """
     runs: list[list[Node]] = []
     for node in workers(cluster):
         last = runs[-1][-1] if runs else None
@@ -102,7 +105,7 @@ def node_lines(cluster: Cluster, options: SlurmOptions) -> tuple[str, ...]:
             runs.append([node])
     return tuple(
         f"NodeName={fold(node.name for node in run)} "
-        f"NodeAddr={_fold_addresses([cluster.management_address(node) for node in run])} "
+        f"NodeAddr={_addresses(cluster, run, domain)} "
         f"{node_parameters(run[0], options)}"
         for run in runs
     )
@@ -125,6 +128,12 @@ def _follows(cluster: Cluster, left: Node, right: Node) -> bool:
 def _split(name: str) -> tuple[str, int | None, int]:
     found = re.fullmatch(r"(.*?)(\d+)", name)
     return (found[1], int(found[2]), len(found[2])) if found else (name, None, 0)
+
+
+def _addresses(cluster: Cluster, run: list[Node], domain: str | None) -> str:
+    if domain is not None:
+        return f"{fold(node.name for node in run)}.{domain}"
+    return _fold_addresses([cluster.management_address(node) for node in run])
 
 
 def _fold_addresses(addresses: list[IPv4Address]) -> str:

@@ -7,16 +7,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from rackwright.model.interfaces import (
-    GoesFirst,
-    ManagesImexChannels,
-    NamesJobUsers,
-    ReservesMemory,
-    RunsWorkloadManager,
-    UsesAccountingDatabase,
-)
+from rackwright.model.interfaces import NamesJobUsers
 from rackwright.model.options import RoleOptions
-from rackwright.model.services import Listener, Listens
 from rackwright.model.strings import GroupName
 from rackwright.model.text import mistake
 from rackwright.model.types import NodeRole, Workload, WorkloadManager
@@ -32,7 +24,9 @@ from rackwright.roles.slurm.entities import (
 )
 from rackwright.roles.slurm.extra import SlurmExtra
 from rackwright.roles.slurm.folders import SlurmFolders
+from rackwright.roles.slurm.in_pods import SlurmInPods
 from rackwright.roles.slurm.node_sections import Billing, NodeSettings
+from rackwright.roles.slurm.on_nodes import Placed, SlurmOnNodes
 from rackwright.roles.slurm.power import PowerSaving
 from rackwright.roles.slurm.sections import (
     AbsolutePath,
@@ -50,22 +44,10 @@ from rackwright.roles.slurm.services import Count, LicenseName, Reservation, Res
 if TYPE_CHECKING:
     from rackwright.model.cluster import Cluster, Node
 
-_CONTROLLER_MIB = 2048
 Private = Literal["accounts", "events", "jobs", "nodes", "partitions", "reservations", "usage", "users"]
 
 
-class SlurmOptions(
-    BacksUpSlurm,
-    GoesFirst,
-    Listens,
-    ManagesImexChannels,
-    NamesJobUsers,
-    ReservesMemory,
-    UsesAccountingDatabase,
-    RunsWorkloadManager,
-    SlurmFolders,
-    RoleOptions,
-):
+class SlurmOptions(BacksUpSlurm, NamesJobUsers, SlurmOnNodes, SlurmInPods, SlurmFolders, Placed, RoleOptions):
     """Slurm with accounting; one section for the whole cluster."""
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.HEAD, NodeRole.WORKER, NodeRole.LOGIN})
@@ -250,13 +232,9 @@ class SlurmOptions(
             raise ValueError(f"exactly one partition must be the default, {named}")
         return self
 
-    def goes_first(self, node: Node) -> bool:
-        """slurmdbd's node does: slurmctld needs its answers."""
-        return self.accounting.runs_slurmdbd(node)
-
-    def uses_database_on(self, node: Node) -> bool:
-        """Where slurmdbd runs."""
-        return self.accounting.runs_slurmdbd(node)
+    def runs_on(self, node: Node) -> bool:
+        """On nodes with the workload; where its daemons run in pods, on the primary head alone."""
+        return node.holds(*self.applies_to) and self.serves_on(node)
 
     def problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
         """Mistakes that only show against the resolved cluster."""
@@ -275,26 +253,3 @@ class SlurmOptions(
         """The password of a database outside of the cluster, under the name that the site gave it."""
         name = self.accounting.storage_password
         return () if name in self.secrets else (name,)
-
-    @property
-    def manages_imex_channels(self) -> bool:
-        """Whether slurmd makes the IMEX channels of each job."""
-        return self.switch_type == "nvidia_imex"
-
-    def reserved_mib(self, node: Node) -> int:
-        """Memory of slurmctld and slurmdbd on this node."""
-        from rackwright.roles.slurm.layout import hardware
-        from rackwright.roles.slurm.placement import runs_slurmctld
-
-        share = self.controller_memory_mib
-        if share is None:
-            share = min(_CONTROLLER_MIB, hardware(node).memory_mib // 16)
-        return (share if runs_slurmctld(node, self) else 0) + (
-            share // 2 if self.accounting.runs_slurmdbd(node) else 0
-        )
-
-    def listeners(self, node: Node) -> tuple[Listener, ...]:
-        """Daemons, and steps of jobs."""
-        from rackwright.roles.slurm.listening import listeners_of
-
-        return listeners_of(self, node)

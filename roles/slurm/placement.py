@@ -34,7 +34,7 @@ def controllers(cluster: Cluster, options: SlurmOptions) -> tuple[Node, ...]:
 
 def runs_slurmdbd(node: Node, options: SlurmOptions) -> bool:
     """The primary head does, or the head that dbd_host names, and dbd_backup_host."""
-    return options.accounting.runs_slurmdbd(node)
+    return options.uses_database_on(node)
 
 
 def dbd_host(cluster: Cluster, options: SlurmOptions) -> str:
@@ -55,7 +55,7 @@ def reservations_due(options: SlurmOptions) -> bool:
 
 def runs_slurmctld(node: Node, options: SlurmOptions) -> bool:
     """The primary head and the backups do."""
-    return node.primary or node.name in options.backups
+    return options.manages_nodes and (node.primary or node.name in options.backups)
 
 
 def runs_slurmd(node: Node) -> bool:

@@ -10,6 +10,7 @@ from rackwright.model.platforms import Capability, has
 from rackwright.model.ranges import fold
 from rackwright.roles.slurm import layout, placement
 from rackwright.roles.slurm.extra import extra_problems
+from rackwright.roles.slurm.in_pods import unfit_for_pods, view
 from rackwright.roles.slurm.mig import mig_problems
 from rackwright.roles.slurm.node_problems import node_problems, release_problems, unknown_workers
 from rackwright.roles.slurm.service_problems import (
@@ -29,9 +30,14 @@ _BUILT_IN_QOS = frozenset({"normal"})
 
 def problems_of(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:
     """All of them, in the order of the file."""
+    in_pods = options.in_pods
+    if in_pods:
+        yield from unfit_for_pods(options, cluster)
+        cluster, options = view(cluster, options)
     known = list(_releases(options, cluster))
     yield from known
-    yield from controller_problems(options, cluster)
+    if not in_pods:
+        yield from controller_problems(options, cluster)
     yield from _memory(options, cluster)
     yield from node_problems(options, cluster)
     yield from _partitions(options, cluster)
@@ -39,7 +45,8 @@ def problems_of(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:
     yield from _users(options)
     yield from _qos(options)
     yield from _preemption(options)
-    yield from database_problems(options, cluster)
+    if not in_pods:
+        yield from database_problems(options, cluster)
     yield from reservation_problems(options, cluster, {node.name for node in placement.workers(cluster)})
     yield from _platforms(cluster)
     yield from mig_problems(options, cluster)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rackwright.model.cluster import Cluster
 from rackwright.model.ranges import fold
 from rackwright.roles.slurm import placement
+from rackwright.roles.slurm.in_pods import view
 from rackwright.roles.slurm.state_problems import Problem, state_warnings
 
 if TYPE_CHECKING:
@@ -33,6 +34,10 @@ _ADVISED = "26.05"
 
 def warnings_of(options: SlurmOptions, cluster: Cluster) -> Iterator[Problem]:
     """Everything that `validate` warns of."""
+    if options.in_pods:
+        seen, there = view(cluster, options)
+        yield from support_warnings(there, seen)
+        return
     yield from support_warnings(options, cluster)
     yield from state_warnings(options, cluster)
 

@@ -18,10 +18,11 @@ from rackwright.roles.slurm.options import SlurmOptions
 from rackwright.roles.slurm.services import StateMount
 from rackwright.roles.slurm.topology import block_sizes, groups, topology_kind, upper
 from rackwright.workload.slurm.gres import gres
+from rackwright.workload.slurm.pods import PodPlaces
 from rackwright.workload.slurm.srun import ACCOUNT
 
 
-def slurm_conf(cluster: Cluster, options: SlurmOptions) -> str:
+def slurm_conf(cluster: Cluster, options: SlurmOptions, pods: PodPlaces | None = None) -> str:
     """/etc/slurm/slurm.conf."""
     gpus = any(gres(node) for node in placement.workers(cluster))
     return _render(
@@ -39,30 +40,35 @@ def slurm_conf(cluster: Cluster, options: SlurmOptions) -> str:
         licenses=",".join(f"{name}:{count}" for name, count in options.licenses.items()),
         def_mem_per_cpu=layout.least_mem_per_cpu(cluster, options),
         preempt_mode=_preempt_mode(options.preempt_mode),
-        node_lines=layout.node_lines(cluster, options),
+        node_lines=layout.node_lines(cluster, options, None if pods is None else pods.domain),
+        pods=pods is not None,
+        addresses_change=pods is not None and pods.domain is not None,
         health_program=placement.health_program(cluster, options),
         task_prolog=placement.sets_environment(cluster),
         standby=standby if standby.due(cluster.primary, options) else None,
         partition_lines=tuple(
-            _partition_line(cluster, options, name, partition)
+            partition_line(cluster, options, name, partition)
             for name, partition in options.partitions.items()
         ),
     )
 
 
-def slurm_restart_conf(cluster: Cluster, options: SlurmOptions) -> str:
+def slurm_restart_conf(cluster: Cluster, options: SlurmOptions, pods: PodPlaces | None = None) -> str:
     """/etc/slurm/slurm-restart.conf: what only a restart changes."""
+    controllers = [
+        (node.name, str(cluster.management_address(node))) for node in placement.controllers(cluster, options)
+    ]
     return _render(
         "slurm-restart.conf",
         cluster,
         options,
-        controllers=placement.controllers(cluster, options),
+        controllers=controllers if pods is None else [(pods.controller, pods.controller_address)],
         dbd_host=placement.dbd_host(cluster, options),
     )
 
 
-def slurmdbd_conf(cluster: Cluster, options: SlurmOptions, password: str) -> str:
-    """/etc/slurm/slurmdbd.conf; holds the password."""
+def slurmdbd_conf(cluster: Cluster, options: SlurmOptions, password: str | None) -> str:
+    """/etc/slurm/slurmdbd.conf; holds the password, unless it is None: it is added where slurmdbd starts."""
     host = placement.dbd_host(cluster, options)
     # slurmdbd knows nothing of nodes and partitions (slurmdbd.conf(5), read 2026-11-23)
     private = [what for what in options.private_data if what not in ("nodes", "partitions")]
@@ -74,10 +80,10 @@ def state_mount_conf(mount: StateMount) -> str:
     return render("slurm/state-mount.conf.j2", mount=mount)
 
 
-def cgroup_conf(cluster: Cluster, options: SlurmOptions) -> str:
+def cgroup_conf(cluster: Cluster, options: SlurmOptions, *, pods: bool = False) -> str:
     """/etc/slurm/cgroup.conf."""
     # SystemdTimeout is in cgroup.conf(5) of 24.05.2 and not of 23.11.4 (manpages.ubuntu.com, read 2026-11-23)
-    return _render("cgroup.conf", cluster, options, release=placement.release(cluster, options))
+    return _render("cgroup.conf", cluster, options, release=placement.release(cluster, options), pods=pods)
 
 
 def plugstack_conf(cluster: Cluster, options: SlurmOptions) -> str:
@@ -155,17 +161,19 @@ def script_runner(cluster: Cluster, options: SlurmOptions, stage: str) -> str:
     return _render(name, cluster, options, stage=stage)
 
 
-def shared_files(cluster: Cluster, options: SlurmOptions) -> dict[str, str | None]:
+def shared_files(
+    cluster: Cluster, options: SlurmOptions, pods: PodPlaces | None = None
+) -> dict[str, str | None]:
     """Files of /etc/slurm that are the same on every node; None for one that must not exist."""
     return {
-        "/etc/slurm/slurm-restart.conf": slurm_restart_conf(cluster, options),
+        "/etc/slurm/slurm-restart.conf": slurm_restart_conf(cluster, options, pods),
         "/etc/slurm/topology.conf": topology_conf(cluster, options),
         "/etc/slurm/gres.conf": gres_conf(cluster, options),
-        "/etc/slurm/cgroup.conf": cgroup_conf(cluster, options),
+        "/etc/slurm/cgroup.conf": cgroup_conf(cluster, options, pods=pods is not None),
         "/etc/slurm/job_container.conf": job_container_conf(cluster, options),
         "/etc/slurm/mpi.conf": mpi_conf(cluster, options),
         "/etc/slurm/plugstack.conf": plugstack_conf(cluster, options),
-        "/etc/slurm/slurm.conf": slurm_conf(cluster, options),
+        "/etc/slurm/slurm.conf": slurm_conf(cluster, options, pods),
     }
 
 
@@ -189,7 +197,8 @@ def _preempt_mode(mode: str) -> str:
     return "SUSPEND,GANG" if mode == "SUSPEND" else mode  # Slurm resumes suspended jobs by gang scheduling
 
 
-def _partition_line(cluster: Cluster, options: SlurmOptions, name: str, partition: Partition) -> str:
+def partition_line(cluster: Cluster, options: SlurmOptions, name: str, partition: Partition) -> str:
+    """The line of a partition, which begins with `PartitionName=NAME Nodes=NODES`."""
     share = layout.shares(cluster, options, partition)
     pairs: list[tuple[str, object]] = [
         ("Nodes", fold(node.name for node in layout.partition_nodes(cluster, partition))),

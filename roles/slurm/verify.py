@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import partial
 
 from rackwright.claims.accounts import has_ids
@@ -174,7 +175,16 @@ def _with_adoption(node: Node, options: SlurmOptions) -> bool:
     return placement.wants_adoption(node, options)
 
 
-CHECKS = (
+def _where_daemons_run(check: Check) -> Check:
+    """With the daemons in pods nothing is claimed of a node here: the role of the pods does."""
+
+    def applies(node: Node, options: SlurmOptions) -> bool:
+        return options.manages_nodes and (check.applies is None or check.applies(node, options))
+
+    return replace(check, applies=applies)
+
+
+_CHECKS = (
     Check("user slurm has its declared ids", _ids),
     Check("Slurm is the declared release", _release),
     Check("Slurm's files are as declared", _files),
@@ -213,3 +223,4 @@ CHECKS = (
     *cluster_checks.CHECKS,
     *service_checks.CLUSTER_CHECKS,
 )
+CHECKS = tuple(map(_where_daemons_run, _CHECKS))

@@ -12,7 +12,7 @@ from rackwright.model.cluster import Cluster, Node
 from rackwright.model.interfaces import RunsWorkloadManager
 from rackwright.model.monitoring import SERVER_SECRET, Scrape
 from rackwright.model.text import mistake
-from rackwright.model.types import NodeRole
+from rackwright.model.types import NodeRole, WorkloadManager
 
 UNITS = "/etc/systemd/system"
 COLLECTOR = "rackwright-slurm-collector.service"
@@ -95,7 +95,8 @@ class SlurmExporterOptions(ExporterOptions):
         if self.node is not None and self.node not in heads:
             yield "node", f"{self.node} is not a head of this cluster.", f"one of: {', '.join(heads)}"
         for node in cluster.running(self.role, self):
-            if node.offers(RunsWorkloadManager) is None:
+            manager = node.offers(RunsWorkloadManager)
+            if manager is None or manager.workload_manager is not WorkloadManager.SLURM:
                 yield (
                     "",
                     f"{node.name} does not run the role slurm, which slurm_exporter reads.",

@@ -8,16 +8,17 @@ from typing import Any
 SECTIONS: Mapping[str, tuple[str, ...]] = {
     "Start": ("quickstart", "concepts", "your-site", "first-cluster", "faq"),
     "Operate": (
-        "sick-node", "upgrade", "plan", "reboots", "drift", "operators", "map", "top", "terminal", "secrets", "backup",
+        "sick-node", "upgrade", "plan", "reboots", "kubernetes-drains", "drift", "operators", "map", "top", "terminal", "secrets", "backup",
         "drill", "field", "json",
     ),
-    "Declare": ("cluster-file", "examples", "catalogue", "lock", "import"),
+    "Declare": ("cluster-file", "examples", "catalogue", "lock", "bundle", "import"),
     "Bare metal": ("bare-metal", "bmc", "images", "installers", "firmware", "lab", "vagrant"),
     "Nodes": (
         "kernel", "network", "dns", "firewall", "users", "accounts", "home", "integrity", "site-ca", "software",
         "containers",
     ),
     "GPU, fabric, Slurm": ("gpu-stack", "fabric", "hpc-stack", "slurm-state", "burnin"),
+    "Kubernetes, Ray": ("kubernetes", "kubernetes-drains", "kubernetes-addons", "slurm-on-kubernetes", "ray", "bundle"),
     "Storage": ("storage", "storage-layout", "storage-clients", "scratch", "storage-bench"),
     "Health and monitoring": (
         "health", "health-checks", "prometheus", "alertmanager", "alerts", "exporters", "slurm-exporter", "dashboards",

@@ -795,6 +795,99 @@ SUITES = (
         smoke=("tests/racks/logs", "-m", "lab and smoke"),
     ),
     Suite(
+        name="kubernetes",
+        proves="On a rack whose nodes run a kubelet, kubeadm's Kubernetes 1.20.2, built from Debian's source, is installed from bare "
+        "nodes; a second apply changes nothing, and verify's pods reach each other; simulated GPUs, quotas, preemption and the burn-in "
+        "over MPI work in pods; drift is named and repaired, and a killed worker, a deleted node and a restored etcd come back.",
+        paths=(
+            *_ENGINE,
+            *_RACKS,
+            "inventory/kubernetes.yaml",
+            "rackwright/burnin",
+            "rackwright/certificates",
+            "rackwright/health",
+            "rackwright/kubernetes",
+            "rackwright/secrets",
+            "rackwright/verify",
+            "rackwright/workload",
+            *(
+                f"{place}/{role}"
+                for place in ("roles", "templates")
+                for role in (
+                    "access",
+                    "base",
+                    "containerd",
+                    "firewall",
+                    "health",
+                    "kubernetes",
+                    "load_balancer",
+                    "time",
+                )
+            ),
+            "roles/gpu_stack_k8s",
+            "roles/kubernetes_scheduling",
+            "roles/site_ca",
+            "templates/kubernetes_step",
+            "templates/lab",
+            "tests/racks/kubernetes",
+            "tests/racks/lab/test_kubelet_node.py",
+            "tests/racks/patience.py",
+        ),
+        tests=("tests/racks/kubernetes", "tests/racks/lab/test_kubelet_node.py", "-m", "lab"),
+        smoke=("tests/racks/kubernetes", "-m", "lab and smoke"),
+        limit_seconds=7200,
+    ),
+    Suite(
+        name="slurm-on-kubernetes",
+        proves="Slurm's daemons run as pods from the settings that they have on nodes: srun across two pods, with its accounting; "
+        "a slurmctld that was killed comes back with its state, and drift of its files is named and repaired.",
+        paths=(
+            *_ENGINE,
+            *_RACKS,
+            "inventory/slurm-on-kubernetes.yaml",
+            "rackwright/image",
+            "rackwright/kubernetes",
+            "rackwright/workload",
+            "roles/kubernetes",
+            "roles/slurm",
+            "roles/slurm_on_kubernetes",
+            "templates/kubernetes",
+            "templates/slurm",
+            "templates/slurm_on_kubernetes",
+            "tests/racks/slurm_on_kubernetes",
+        ),
+        tests=("tests/racks/slurm_on_kubernetes", "-m", "lab"),
+        smoke=("tests/racks/slurm_on_kubernetes", "-m", "lab and smoke"),
+        limit_seconds=7200,
+    ),
+    Suite(
+        name="ray",
+        proves="On a rack whose nodes have no route out, Ray is installed from wheels whose hashes are locked; a second apply changes "
+        "nothing, and verify runs tasks, an actor that is killed, a spill, Train, Tune, Data and Serve; an edited environment and "
+        "undeclared resources are found; a killed raylet, a killed GCS and a worker that lost power come back; drains outlive restarts.",
+        paths=(
+            *_ENGINE,
+            *_RACKS,
+            "inventory/ray.yaml",
+            "rackwright/certificates",
+            "rackwright/secrets",
+            "rackwright/verify",
+            "rackwright/workload",
+            "roles/access",
+            "roles/base",
+            "roles/firewall",
+            "roles/ray",
+            "roles/site_ca",
+            "roles/time",
+            "templates/ray",
+            "tests/racks/ray",
+            "tests/ray_lock.py",
+            "tests/ray_wheels.py",
+        ),
+        tests=("tests/racks/ray", "-m", "lab"),
+        smoke=("tests/racks/ray", "-m", "lab and smoke"),
+    ),
+    Suite(
         name="node",
         proves="On virtual machines, changes of the kernel's command line come true by a reboot in a wave, a worker that "
         "does not return stops the waves, and a network or firewall that locks rackwright out is taken back by the node "

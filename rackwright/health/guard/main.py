@@ -1,6 +1,6 @@
 """The program on a node.
 
-    health-check              Slurm's HealthCheckProgram: one pass, which counts
+    health-check              as Slurm's HealthCheckProgram, or by a timer of the node: one pass, which counts
     health-check prolog       before a job: exit status 3 keeps it away from this node
     health-check epilog       after a job: a pass that drains but does not count as a clean one
     health-check show         print the verdict; changes nothing. 0 clean, 3 failed, 4 UNKNOWN
@@ -72,7 +72,8 @@ class Guard:
             self.why_blind = f"what this node should be cannot be read: {type(error).__name__}: {error}"
         name = self.expected.node if self.expected is not None else None
         self.node = name or os.environ.get("SLURMD_NODENAME") or os.uname().nodename.split(".")[0]
-        self.manager = manager or manager_on(self.node)
+        declared = self.expected.manager if self.expected is not None else None
+        self.manager = manager or manager_on(self.node, declared)
         self._looker: Looker | None = None
 
     def off(self) -> dict[str, str]:

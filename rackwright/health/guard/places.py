@@ -8,7 +8,7 @@ METRICS_FOLDER = textfiles.METRICS_FOLDER
 TEXTFILES = textfiles.TEXTFILES
 
 PROGRAM = "/usr/libexec/rackwright/health-check"
-"""Slurm's HealthCheckProgram; with an argument it is the prolog, the epilog, or prints a verdict."""
+"""One pass, regularly: Slurm's HealthCheckProgram, or what the node's timer runs; with an argument it is the prolog, the epilog, or prints a verdict."""
 MODULES = "/usr/libexec/rackwright/health"
 """Holds the folder with its modules, which is named after their digest."""
 FOLDER = "/etc/rackwright/health"

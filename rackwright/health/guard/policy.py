@@ -9,7 +9,7 @@ Rules, each with the failure it prevents:
 - UNKNOWN is not a pass: it ends a streak of clean passes. If it persists it raises an alert. It drains only if the
   site opts in, and only for a check that has passed on this node before: a driver that does not print a field, or
   a tool that was never installed, must not drain a healthy fleet.
-- No more than a share of each group of nodes (Slurm: a partition) is ever drained by health checks.
+- No more than a share of each group of nodes (Slurm: a partition; Kubernetes: a SKU, or a label) is ever drained by health checks.
   Beyond that the checks are more likely wrong than the nodes, and an alert is raised instead.
 - A node is rebooted only if the health check drained it and it is empty, a few times a day at most.
 - An operator who resumes a node drained by the health check has seen the reason: kernel errors before that time

@@ -19,6 +19,7 @@ from rackwright.workload.by_hand import checked_reason, refused
 from rackwright.workload.protocol import HealthSchedule, Job, JobStep, JobTrace, Output
 from rackwright.workload.slurm import traces
 from rackwright.workload.slurm.gres import gres
+from rackwright.workload.slurm.on_node import SlurmOnNode
 from rackwright.workload.slurm.output import SINFO, parse_config, parse_nodes, parse_rows
 from rackwright.workload.slurm.queue import parse_queue, squeue
 from rackwright.workload.slurm.srun import START_SECONDS, ended_by_itself, srun_line, srun_output
@@ -48,6 +49,8 @@ class Slurm:
         stage: f"/etc/slurm/{stage}.d" for stage in ("prolog", "epilog", "task_prolog")
     }
 
+    health_timer: ClassVar[bool] = False
+
     def __init__(self, cluster: Cluster, shell: RootShell) -> None:
         self._cluster = cluster
         self._shell = shell
@@ -75,6 +78,16 @@ class Slurm:
         program = config["HealthCheckProgram"]
         interval = re.match("[0-9]{1,9}", config.get("HealthCheckInterval", ""))
         return HealthSchedule("" if program == "(null)" else program, int(interval[0]) if interval else 0)
+
+    @staticmethod
+    def job_question(node: str) -> str:
+        """All processes: a step has one of Slurm's."""
+        return "ps -eo args="
+
+    @staticmethod
+    def shows_job(answer: str) -> bool:
+        """See SlurmOnNode.job_among."""
+        return SlurmOnNode("").job_among(answer.splitlines())
 
     def version(self) -> str:
         """Without Debian's own name for Slurm."""

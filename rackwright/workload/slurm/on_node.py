@@ -3,36 +3,17 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import time
 from collections.abc import Callable, Iterable
 
-from rackwright.boundary import last_line
+from rackwright.workload.commands import run
 from rackwright.workload.slurm.output import SINFO, Row, parse_nodes, parse_rows
 from rackwright.workload.states import DrainShare, NoAnswer, NodeState
 
-SECONDS = 15.0
 _STEP = re.compile(r"slurmstepd: \[(\d{1,10})\.")
 _JOB = re.compile(r"(\d{1,10})\|(\d{1,10})")
 
 Run = Callable[["list[str]"], str]
-
-
-def run(arguments: list[str]) -> str:
-    """What a command of Slurm prints; NoAnswer when it fails or takes too long."""
-    name = " ".join(arguments[:3])
-    try:
-        done = subprocess.run(
-            arguments, stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS, check=False
-        )
-    except subprocess.TimeoutExpired:
-        raise NoAnswer(f"`{name}` gave no answer within {SECONDS:.0f} s") from None
-    except OSError as error:
-        raise NoAnswer(f"`{name}`: {error.strerror}") from None
-    if done.returncode != 0:
-        printed = last_line(done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace"))
-        raise NoAnswer(f"`{name}` exited {done.returncode}: {printed}")
-    return done.stdout.decode("utf-8", "replace")
 
 
 def shares_of(rows: Iterable[Row], node: str) -> list[DrainShare]:

@@ -17,11 +17,10 @@ from cyclonedx.validation.json import JsonStrictValidator
 
 from rackwright.errors import ImageError
 from rackwright.image import manifest
-from rackwright.lab import oci
 from rackwright.image.build import build, order
 from rackwright.image.choice import BuildStep, Choice
 from rackwright.image.install import install
-from rackwright.lab import image
+from rackwright.lab import image, oci
 from rackwright.lab.recipe import Kind
 from tests.racks.image import machine
 from tests.racks.image.conftest import Built, tiny

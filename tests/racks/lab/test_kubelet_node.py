@@ -10,7 +10,7 @@ from rackwright.lab.spec import NodeSpec
 from tests.racks.lab.conftest import MakeSpec
 from tests.racks.lab.traces import traces
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.proof]
 
 
 def machine_settings() -> dict[str, str]:

@@ -40,6 +40,8 @@ FREE = {
     "Route.match{}": YAML,
     "SlurmExporterOptions.extra_arguments[]": ARGUMENT,
     "SlurmExporterOptions.node": NAME_OF_A_NODE,
+    "Addon.values{key}": "given to helm as JSON on its standard input",
+    "GpuStackK8sOptions.products{key}": NAME_IN_THE_FILE,
     "Bond.interfaces[]": PORT_NAME,
     "OnPort.on": PORT_NAME,
     "OnPort.on[]": PORT_NAME,
@@ -199,6 +201,8 @@ EXAMPLES = {
     "RegistryUser": "$oauthtoken",
     "LabelName": "rack_row",
     "HostPort": "10.0.0.200:9100",
+    "ImageReference": "registry.example.com:5000/nvidia/k8s-device-plugin:v0.20.0",
+    "KubernetesName": "gpu-operator",
     "JumpHost": "admin@bastion.example.com:22",
 }
 

@@ -369,6 +369,19 @@ def test_a_job_that_inherited_a_socket_of_its_step_opened_nothing():
     assert verdict(INHERITED, node="gpu1").wrong == ()
 
 
+def test_processes_that_name_themselves_after_their_work_are_declared_by_what_they_begin_with():
+    found = line("ray::ServeContr", "0.0.0.0:20429")
+    assert verdict(found, Listener("ray::*", (20000, 20999))).wrong == ()
+    for other in (
+        Listener("ray::", (20000, 20999)),
+        Listener("ray::*", (30000, 30999)),
+        Listener("raylet*", (20000, 20999)),
+    ):
+        assert verdict(found, other).wrong == (
+            "nothing declares ray::ServeContr on every address, tcp port 20429",
+        )
+
+
 def test_a_socket_of_nfsd_has_an_inode_and_no_process():
     """As ss shows it on Debian 13 with Linux 6.12 (2026-11-26); without the declaration its owner is unknown."""
     nfsd = line("", "0.0.0.0:2049")

@@ -85,7 +85,10 @@ def test_who_claims_what(gpus):
     found = result(NCCL_HELD, {}, plain, plain.by_name["gpu1"])
     assert (found.status, found.evidence) == ("OUT OF SCOPE", "the cluster locks no NCCL")
     found = result(STARTS, {}, plain, plain.by_name["gpu1"])
-    assert (found.status, found.evidence) == ("OUT OF SCOPE", "no workload manager runs on this node")
+    assert (found.status, found.evidence) == (
+        "OUT OF SCOPE",
+        "no workload manager runs on this node that starts MPI's processes",
+    )
 
 
 def test_no_check_passes_without_knowing(gpus):

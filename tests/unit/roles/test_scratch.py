@@ -183,7 +183,7 @@ def test_jobs_need_a_workload_manager():
     assert problems(ScratchOptions(), slurm=DockerOptions(data_root="/scratch/docker")) == [
         (
             "jobs",
-            "gpu[1-2] has no workload manager, whose prolog makes the folders of jobs.",
+            "gpu[1-2] has no workload manager with a prolog, which makes the folders of jobs.",
             "add `roles.slurm`, or `jobs: false`",
         )
     ]
@@ -203,6 +203,7 @@ def test_files():
     assert json.loads(settings) == {
         "path": "/scratch",
         "node": "gpu1",
+        "manager": "slurm",
         "jobs": True,
         "quota_gib": 100,
         "first_project_id": 1073741824,

@@ -196,7 +196,7 @@ def test_a_silent_manager_and_a_user_with_a_process(monkeypatch):
         def jobs(self):
             raise NoAnswer("`squeue` gave no answer within 15 s")
 
-    monkeypatch.setattr(node_sweep, "manager_on", lambda name: Silent())
+    monkeypatch.setattr(node_sweep, "manager_on", lambda name, manager: Silent())
     found = node_sweep.present(SETTINGS)
     assert (found.jobs, found.silent) == (frozenset({"5"}), "`squeue` gave no answer within 15 s")
     assert ME in found.users

@@ -25,7 +25,7 @@ from tests.unit.roles.slurm_clusters import DGX_SKU, cluster, dgx, lab, node, sm
 
 RECORDED = Path(__file__).parent / "recorded" / "slurm"
 ELSEWHERE = (*service_checks.NODE_CHECKS, *service_checks.CLUSTER_CHECKS)
-HERE = tuple(check.name for check in CHECKS if check not in ELSEWHERE)
+HERE = tuple(check.name for check in CHECKS if check.name not in {other.name for other in ELSEWHERE})
 """Those of test_slurm_services.py are tested there."""
 PARTITIONS = {
     "partitions": {

@@ -22,7 +22,7 @@ class MemoryNode:
 class MemoryManager:
     """After `polls_until_free` looks at the nodes their jobs end, after `silent_after` it answers no more."""
 
-    name, agent, hooks = "Memory", "memoryd", {}
+    name, agent, hooks, health_timer = "Memory", "memoryd", {}, False
 
     def __init__(self, cluster=None, shell=None):
         self.nodes = {node.name: MemoryNode() for node in cluster.nodes} if cluster is not None else {}
@@ -45,6 +45,14 @@ class MemoryManager:
     def health_schedule(ask):
         program, _, interval = ask("memctl health").partition(" ")
         return HealthSchedule(program, int(interval))
+
+    @staticmethod
+    def job_question(node):
+        return "memctl jobs"
+
+    @staticmethod
+    def shows_job(answer):
+        return bool(answer.strip())
 
     def version(self):
         return "1.0"

@@ -1,4 +1,4 @@
-"""What every workload manager promises, kept by Slurm (over a shell that behaves as it does) and by a fake."""
+"""What every workload manager promises, kept by Slurm and Kubernetes (over shells that behave as they do) and by a fake."""
 
 from __future__ import annotations
 
@@ -6,23 +6,34 @@ import pytest
 
 from rackwright.errors import ConnectionFailed, WorkloadError
 from rackwright.model.types import NodeRole
+from rackwright.workload.kubernetes.control import Kubernetes
 from rackwright.workload.protocol import JobStep, Manager
 from rackwright.workload.slurm.control import Slurm
 from rackwright.workload.states import DrainedBy
-from tests.factories import RunsSlurm, make_cluster, make_node
+from tests.factories import RunsKube, RunsSlurm, make_cluster, make_node
+from tests.unit.workload.fake_kubernetes import BY, REASON, FakeKubernetes
 from tests.unit.workload.fake_manager import MemoryManager
 from tests.unit.workload.fake_slurm import FakeSlurm
 
 WORKERS = ("w1", "w2", "w3")
-CLUSTER = make_cluster(
-    make_node("head1", 10, NodeRole.HEAD, options={"slurm": RunsSlurm()}),
-    *(make_node(name, 20 + number) for number, name in enumerate(WORKERS)),
-)
+
+
+def cluster_of(role, options):
+    return make_cluster(
+        make_node("head1", 10, NodeRole.HEAD, options={role: options}),
+        *(make_node(name, 20 + number) for number, name in enumerate(WORKERS)),
+    )
+
+
+CLUSTER = cluster_of("slurm", RunsSlurm())
 STEP = JobStep(("w1", "w2"), 1, ("true",), 60)
 
 
 class SlurmWorld:
     """Slurm, and what others do to it. A world's `backend` has the switches: silent, reply, ..."""
+
+    ids, odd = ("7", "8"), "a|b"
+    """Of the first two jobs of w1; a name of a job that is hard to read."""
 
     def __init__(self) -> None:
         self.backend = FakeSlurm(*WORKERS)
@@ -37,8 +48,29 @@ class SlurmWorld:
         return found.reason if found.drained else None
 
 
+class KubernetesWorld:
+    """The same of Kubernetes."""
+
+    ids, odd = ("ada/train", "ada/eval"), "a-b"
+
+    def __init__(self) -> None:
+        self.backend = FakeKubernetes(*WORKERS)
+        self.manager: Manager = Kubernetes(cluster_of("kubernetes", RunsKube()), self.backend)
+
+    def person_drains(self, node, reason):
+        found = self.backend.nodes[node]
+        found.unschedulable, found.owned = True, False
+        found.annotations |= {REASON: reason, BY: "ada@2026-11-22T10:00:00Z"}
+
+    def reason(self, node):
+        found = self.backend.nodes[node]
+        return found.annotations[REASON] if found.unschedulable else None
+
+
 class MemoryWorld:
     """The same of the manager in memory."""
+
+    ids, odd = ("7", "8"), "a|b"
 
     def __init__(self) -> None:
         self.manager = self.backend = MemoryManager(CLUSTER)
@@ -51,9 +83,11 @@ class MemoryWorld:
         return self.backend.nodes[node].reason
 
 
-@pytest.fixture(params=[SlurmWorld, MemoryWorld], ids=["slurm", "memory"])
+@pytest.fixture(params=[SlurmWorld, KubernetesWorld, MemoryWorld], ids=["slurm", "kubernetes", "memory"])
 def world(request, monkeypatch):
     monkeypatch.setattr("rackwright.workload.slurm.control._POLL_SECONDS", 0.001)
+    monkeypatch.setattr("rackwright.workload.kubernetes.draining.POLL_SECONDS", 0.001)
+    monkeypatch.setattr("rackwright.workload.kubernetes.steps.POLL_SECONDS", 0.001)
     return request.param()
 
 
@@ -185,8 +219,8 @@ def test_an_answer_that_ends_while_jobs_are_waited_for_frees_no_node(world):
 def test_jobs_and_the_state_of_a_node(world):
     world.backend.nodes["w1"].jobs += ["train", "eval"]
     assert [(job.id, job.user, job.name) for job in world.manager.jobs("w1")] == [
-        ("7", "ada", "train"),
-        ("8", "ada", "eval"),
+        (world.ids[0], "ada", "train"),
+        (world.ids[1], "ada", "eval"),
     ]
     assert world.manager.jobs("w2") == ()
     state = world.manager.state("w1")
@@ -289,11 +323,11 @@ def test_an_operator_resumes_nothing_else(world):
 
 def test_the_jobs_of_all_nodes_at_once(world):
     world.backend.nodes["w1"].jobs.append("train")
-    world.backend.nodes["w3"].jobs += ["a|b", "c"]
+    world.backend.nodes["w3"].jobs += [world.odd, "c"]
     running = world.manager.running()
     assert {node: [job.name for job in jobs] for node, jobs in running.items()} == {
         "w1": ["train"],
-        "w3": ["a|b", "c"],
+        "w3": [world.odd, "c"],
     }
     world.backend.silent = True
     with pytest.raises(WorkloadError):

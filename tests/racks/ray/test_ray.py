@@ -1,0 +1,116 @@
+"""Ray on a rack: applied, verified, broken in ways that verify or plan has to find, drained and lost."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from rackwright.roles.ray.places import ENVIRONMENTS, HEAD_UNIT, WITH_RAY, WORKER_UNIT
+from tests.racks.site import Site
+
+pytestmark = [pytest.mark.lab, pytest.mark.proof]
+
+HEAD, WORKER = "head1", "worker1"
+SECONDS = 120
+
+
+def until(true: Callable[[], bool], what: str, seconds: float = SECONDS) -> None:
+    """Wait for something to come true."""
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, f"no {what} within {seconds:g} s"
+        time.sleep(2)
+
+
+def listed(site: Site) -> dict[str, Any]:
+    """What the head knows."""
+    found: dict[str, Any] = json.loads(
+        site.on(HEAD, f"timeout 100 {WITH_RAY} nodes.py list").splitlines()[-1]
+    )
+    return found
+
+
+def alive(site: Site, node: str) -> bool:
+    """Whether a node's newest raylet is connected."""
+    return bool(listed(site)["nodes"].get(node, {}).get("alive"))
+
+
+def failed(site: Site) -> set[str]:
+    """Checks of the role that do not pass."""
+    ran = site.cli("verify", str(site.file), "--role", "ray", "--json", expect=None)
+    return {one["check"] for one in json.loads(ran.stdout)["results"] if one["status"] == "FAIL"}
+
+
+@pytest.mark.smoke
+def test_a_second_apply_has_nothing_to_do(site: Site):
+    site.plan(0)
+
+
+@pytest.mark.smoke
+def test_verify_passes(site: Site):
+    """Train, Tune, Data and Serve, a spill and an actor that is killed are among its checks."""
+    assert failed(site) == set()
+
+
+def test_an_edited_environment_is_found_and_replaced(site: Site):
+    site.on(
+        WORKER,
+        f"f=$(ls {ENVIRONMENTS}/current/lib/python3*/site-packages/ray/_version.py); d=$(stat -c %y $f); "
+        "echo '# edited' >>$f; touch -d \"$d\" $f",
+    )
+    assert {"Ray's environment is the installed one", "Ray's environment is as locked"} <= failed(site)
+    site.apply()
+    until(lambda: alive(site, WORKER), "worker")
+    site.plan(0)
+    assert failed(site) == set()
+
+
+def test_resources_that_are_not_the_declared_ones_are_found(site: Site):
+    unit = f"/etc/systemd/system/{WORKER_UNIT}"
+    site.on(
+        WORKER,
+        f"sed -i 's/--num-cpus=2/--num-cpus=1/' {unit}; systemctl daemon-reload; systemctl restart {WORKER_UNIT}",
+    )
+    until(lambda: listed(site)["nodes"][WORKER]["resources"].get("CPU") == 1, "drift")
+    assert {"Ray's files are as declared", "every node has its declared resources in Ray"} <= failed(site)
+    site.apply()
+    until(lambda: listed(site)["nodes"][WORKER]["resources"].get("CPU") == 2, "repair")
+
+
+def test_a_raylet_that_is_killed_comes_back(site: Site):
+    before = listed(site)["nodes"][WORKER]["id"]
+    site.on(WORKER, "pkill -KILL -x raylet")
+    until(lambda: alive(site, WORKER) and listed(site)["nodes"][WORKER]["id"] != before, "new raylet")
+
+
+def test_the_gcs_is_killed_and_knows_its_nodes_and_drains_again(site: Site):
+    site.on(HEAD, f"{WITH_RAY} nodes.py drain worker2 'ticket 2' root")
+    until(lambda: not alive(site, "worker2"), "drained worker")
+    site.on(HEAD, "pkill -KILL -x gcs_server")
+    time.sleep(5)
+    until(lambda: site.on(HEAD, f"systemctl is-active {HEAD_UNIT} || :").strip() == "active", "head")
+    assert "worker2" in listed(site)["drains"]
+    site.on(HEAD, f"{WITH_RAY} nodes.py resume worker2")
+    until(lambda: alive(site, "worker2"), "resumed worker")
+
+
+def test_a_drain_outlives_a_restart_of_the_node(site: Site):
+    site.on(HEAD, f"{WITH_RAY} nodes.py drain {WORKER} 'ticket 3' root")
+    until(lambda: not alive(site, WORKER), "drained worker")
+    site.on(WORKER, f"systemctl restart {WORKER_UNIT}")
+    time.sleep(20)
+    assert not alive(site, WORKER)
+    site.on(HEAD, f"{WITH_RAY} nodes.py resume {WORKER}")
+    until(lambda: alive(site, WORKER), "resumed worker")
+
+
+def test_a_worker_that_loses_power_joins_again(site: Site):
+    site.fault(WORKER, "kill")
+    until(lambda: not alive(site, WORKER), "dead worker", 180)
+    site.heal(WORKER)
+    until(lambda: alive(site, WORKER), "worker", 180)
+    site.plan(0)

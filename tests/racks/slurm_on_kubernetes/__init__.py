@@ -1,0 +1,1 @@
+"""Slurm in pods of a rack with Kubernetes."""
