@@ -35,7 +35,7 @@ def document(role: str, objects: Sequence[Object]) -> str:
 def compare(role: str, objects: Sequence[Object]) -> str:
     """Prints `as declared`, or a line for each object that differs; nothing where the API server does not answer.
 
-    The server compares, in a dry run: what it fills in by itself is no difference.
+    The server compares, in a dry run: what it fills in by itself does not count.
     """
     path = quote(path_of(role))
     digest = hashlib.sha256(document(role, objects).encode()).hexdigest()

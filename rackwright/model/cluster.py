@@ -94,7 +94,7 @@ class Node(Frozen):
     """Its leaf switches: one for all ports, or one per rail in order; empty: not declared."""
     lab: LabSize | None = None
     workload: Workload | None = None
-    """What it runs jobs with; None: whatever the roles of the cluster file run on it. Heads serve all workloads then."""
+    """What it runs jobs with; None: as the roles of the cluster file decide. Heads serve all workloads then."""
     mig: dict[str, int] = Field(default_factory=dict)
     """MIG profile to number of instances per GPU; empty: MIG is off."""
     filesystems: tuple[Filesystem, ...] = ()

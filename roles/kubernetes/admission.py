@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 FOLDER = "/etc/kubernetes/apiserver"
 ENCRYPTION = f"{FOLDER}/encryption.yaml"
-"""Names no digest: a change of the key is a rotation of its own (docs/kubernetes.md)."""
+"""Names no digest: a change of the key is a rotation (docs/kubernetes.md)."""
 
 
 def encryption_text(key: str) -> str:

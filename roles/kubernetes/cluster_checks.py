@@ -49,11 +49,11 @@ def _system(context: CheckOf) -> str:
 def _objects(context: CheckOf) -> str:
     objects = cluster_objects.objects(context.options, context.cluster)
     first = context.options.control_planes(context.cluster)[0]
-    said = context.output("sh -c %s", compare("kubernetes", objects), host=context.on(first.name)).strip()
-    if not said:
+    answer = context.output("sh -c %s", compare("kubernetes", objects), host=context.on(first.name)).strip()
+    if not answer:
         raise Undetermined("the API server did not compare the objects")
-    if said != AS_DECLARED:
-        fail("; ".join(said.splitlines()[:5]))
+    if answer != AS_DECLARED:
+        fail("; ".join(answer.splitlines()[:5]))
     return f"{len(objects)} objects are as declared"
 
 

@@ -106,7 +106,7 @@ def _write(wanted: Mapping[str, str]) -> None:
 
 
 def _images(site: Site, options: KubernetesOptions) -> None:
-    """From the mirror's archives, where there is no registry."""
+    """From the mirror's archives, where a site has none in a registry."""
     if options.mirror is None:
         return
     plane = options.runs_control_plane(site.node)

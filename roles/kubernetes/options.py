@@ -61,8 +61,8 @@ class KubernetesOptions(
     images: Images = Images()
     mirror: Path | None = Field(
         default=None,
-        description="JSON beside the cluster file: the package archive of a site's mirror, and images as archives where "
-        "there is no registry; `rackwright lab up` writes it for lab racks.",
+        description="JSON beside the cluster file: the package archive of a site's mirror, and images as archives for "
+        "sites without a registry; `rackwright lab up` writes it for lab racks.",
     )
     control_plane: ControlPlane = ControlPlane()
     pod_network: IPv4Network = Field(

@@ -1,4 +1,4 @@
-"""What the API says of nodes and pods, read. Pure functions."""
+"""What the API has of nodes and pods, read. Pure functions."""
 
 from __future__ import annotations
 

@@ -40,9 +40,9 @@ def _packages(context: CheckContext[KubernetesOptions]) -> str:
 
 
 def _member(context: CheckContext[KubernetesOptions]) -> str:
-    said = context.output("sh -c %s", commands.membership(context.node)).strip()
-    if said != commands.MEMBER:
-        fail(f"{context.node.name}: {said or 'membership unknown'}")
+    answer = context.output("sh -c %s", commands.membership(context.node)).strip()
+    if answer != commands.MEMBER:
+        fail(f"{context.node.name}: {answer or 'membership unknown'}")
     return "the node is a member of the cluster"
 
 
@@ -140,11 +140,11 @@ def _routes(context: CheckContext[KubernetesOptions]) -> str:
 
 def _manifests(context: CheckContext[KubernetesOptions]) -> str:
     command = commands.manifests(context.options, context.cluster, context.node)
-    said = context.output("sh -c %s", command).strip()
-    if not said:
+    answer = context.output("sh -c %s", command).strip()
+    if not answer:
         raise Undetermined("the manifests could not be compared")
-    if said != commands.AS_DECLARED:
-        fail("; ".join(said.splitlines()))
+    if answer != commands.AS_DECLARED:
+        fail("; ".join(answer.splitlines()))
     return "the manifests of the control plane are as kubeadm wrote them"
 
 

@@ -1,4 +1,4 @@
-"""The file beside a cluster file that says what the rack serves, in the form in which a site describes its mirror."""
+"""The file beside a cluster file with what the rack serves, in the form in which a site describes its mirror."""
 
 from __future__ import annotations
 
