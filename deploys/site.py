@@ -3,7 +3,7 @@
 
 from pyinfra.context import host
 
-from rackwright.data import left_for, options_for
+from rackwright.data import options_for
 from rackwright.roles.access.deploy import access
 from rackwright.roles.access.options import AccessOptions
 from rackwright.roles.accounts.deploy import accounts
@@ -50,8 +50,6 @@ from rackwright.roles.gdrcopy.deploy import gdrcopy
 from rackwright.roles.gdrcopy.options import GdrcopyOptions
 from rackwright.roles.gpfs_client.deploy import gpfs_client
 from rackwright.roles.gpfs_client.options import GpfsClientOptions
-from rackwright.roles.gpu_stack_k8s.deploy import gpu_stack_k8s
-from rackwright.roles.gpu_stack_k8s.options import GpuStackK8sOptions
 from rackwright.roles.gpudirect.deploy import gpudirect
 from rackwright.roles.gpudirect.options import GpudirectOptions
 from rackwright.roles.grafana.deploy import grafana
@@ -76,27 +74,14 @@ from rackwright.roles.job_metrics.deploy import job_metrics
 from rackwright.roles.job_metrics.options import JobMetricsOptions
 from rackwright.roles.kernel.deploy import kernel
 from rackwright.roles.kernel.options import KernelOptions
-from rackwright.roles.kubernetes.deploy import kubernetes
-from rackwright.roles.kubernetes.deploy import leaves as leaves_kubernetes
-from rackwright.roles.kubernetes.options import KubernetesOptions
-from rackwright.roles.kubernetes_addons.deploy import kubernetes_addons
-from rackwright.roles.kubernetes_addons.options import KubernetesAddonsOptions
-from rackwright.roles.kubernetes_scheduling.deploy import kubernetes_scheduling
-from rackwright.roles.kubernetes_scheduling.options import KubernetesSchedulingOptions
 from rackwright.roles.lldp.deploy import lldp
 from rackwright.roles.lldp.options import LldpOptions
-from rackwright.roles.load_balancer.deploy import load_balancer
-from rackwright.roles.load_balancer.options import LoadBalancerOptions
 from rackwright.roles.logs.deploy import logs
 from rackwright.roles.logs.options import LogsOptions
 from rackwright.roles.lustre_client.deploy import lustre_client
 from rackwright.roles.lustre_client.options import LustreClientOptions
-from rackwright.roles.mariadb.deploy import mariadb
-from rackwright.roles.mariadb.options import MariadbOptions
 from rackwright.roles.mig.deploy import mig
 from rackwright.roles.mig.options import MigOptions
-from rackwright.roles.munge.deploy import munge
-from rackwright.roles.munge.options import MungeOptions
 from rackwright.roles.mysqld_exporter.deploy import mysqld_exporter
 from rackwright.roles.mysqld_exporter.options import MysqldExporterOptions
 from rackwright.roles.nccl.deploy import nccl
@@ -125,8 +110,6 @@ from rackwright.roles.prometheus.deploy import prometheus
 from rackwright.roles.prometheus.options import PrometheusOptions
 from rackwright.roles.proxy.deploy import proxy
 from rackwright.roles.proxy.options import ProxyOptions
-from rackwright.roles.ray.deploy import ray
-from rackwright.roles.ray.options import RayOptions
 from rackwright.roles.rdma.deploy import rdma
 from rackwright.roles.rdma.options import RdmaOptions
 from rackwright.roles.registry_cache.deploy import registry_cache
@@ -137,13 +120,8 @@ from rackwright.roles.scratch.deploy import scratch
 from rackwright.roles.scratch.options import ScratchOptions
 from rackwright.roles.site_ca.deploy import site_ca
 from rackwright.roles.site_ca.options import SiteCaOptions
-from rackwright.roles.slurm.deploy import leaves as leaves_slurm
-from rackwright.roles.slurm.deploy import slurm
-from rackwright.roles.slurm.options import SlurmOptions
 from rackwright.roles.slurm_exporter.deploy import slurm_exporter
 from rackwright.roles.slurm_exporter.options import SlurmExporterOptions
-from rackwright.roles.slurm_on_kubernetes.deploy import slurm_on_kubernetes
-from rackwright.roles.slurm_on_kubernetes.options import SlurmOnKubernetesOptions
 from rackwright.roles.snmp_exporter.deploy import snmp_exporter
 from rackwright.roles.snmp_exporter.options import SnmpExporterOptions
 from rackwright.roles.software.deploy import software
@@ -160,6 +138,7 @@ from rackwright.roles.tuning.deploy import tuning
 from rackwright.roles.tuning.options import TuningOptions
 from rackwright.roles.weka_client.deploy import weka_client
 from rackwright.roles.weka_client.options import WekaClientOptions
+from rackwright.shipped import shipped_roles
 
 if (o := options_for(host, "base", BaseOptions)) is not None:
     base(options=o)
@@ -265,30 +244,7 @@ if (o := options_for(host, "software", SoftwareOptions)) is not None:
     software(options=o)
 if (o := options_for(host, "logs", LogsOptions)) is not None:
     logs(options=o)
-if (o := left_for(host, "kubernetes", KubernetesOptions)) is not None:
-    leaves_kubernetes(options=o)
-if (o := left_for(host, "slurm", SlurmOptions)) is not None:
-    leaves_slurm(options=o)
-if (o := options_for(host, "munge", MungeOptions)) is not None:
-    munge(options=o)
-if (o := options_for(host, "mariadb", MariadbOptions)) is not None:
-    mariadb(options=o)
-if (o := options_for(host, "slurm", SlurmOptions)) is not None:
-    slurm(options=o)
-if (o := options_for(host, "kubernetes", KubernetesOptions)) is not None:
-    kubernetes(options=o)
-if (o := options_for(host, "kubernetes_addons", KubernetesAddonsOptions)) is not None:
-    kubernetes_addons(options=o)
-if (o := options_for(host, "gpu_stack_k8s", GpuStackK8sOptions)) is not None:
-    gpu_stack_k8s(options=o)
-if (o := options_for(host, "kubernetes_scheduling", KubernetesSchedulingOptions)) is not None:
-    kubernetes_scheduling(options=o)
-if (o := options_for(host, "slurm_on_kubernetes", SlurmOnKubernetesOptions)) is not None:
-    slurm_on_kubernetes(options=o)
-if (o := options_for(host, "load_balancer", LoadBalancerOptions)) is not None:
-    load_balancer(options=o)
-if (o := options_for(host, "ray", RayOptions)) is not None:
-    ray(options=o)
+shipped_roles("workloads")  # what runs jobs: deploys/workloads.py
 if (o := options_for(host, "health", HealthRoleOptions)) is not None:
     health(options=o)
 if (o := options_for(host, "enroot_pyxis", EnrootPyxisOptions)) is not None:

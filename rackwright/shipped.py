@@ -23,11 +23,15 @@ def deploy_of(cluster_file: Path) -> Path:
     return site_folder(cluster_file).deploy or SITE_DEPLOY
 
 
-def shipped_roles() -> None:
-    """Every shipped role in its order, each where the cluster file has it: a line of a site's own deploy."""
-    exec(_shipped(), {"__file__": str(SITE_DEPLOY), "__name__": "deploy"})  # noqa: S102 - as pyinfra runs a deploy
+def shipped_roles(part: str = "site") -> None:
+    """Every shipped role in its order, each where the cluster file has it: a line of a site's own deploy.
+
+    + part: name of one of the shipped deploys, of which `site` is the whole
+    """
+    path = SITE_DEPLOY.with_name(f"{part}.py")
+    exec(_compiled(path), {"__file__": str(path), "__name__": "deploy"})  # noqa: S102 - as pyinfra runs a deploy
 
 
 @cache
-def _shipped() -> CodeType:
-    return compile(SITE_DEPLOY.read_text(), str(SITE_DEPLOY), "exec")
+def _compiled(path: Path) -> CodeType:
+    return compile(path.read_text(), str(path), "exec")

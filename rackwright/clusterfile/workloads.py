@@ -28,7 +28,7 @@ def check_workloads(report: Report, cluster: Cluster, groups: list[Group]) -> No
             report.add(
                 (*group.path, "workload"),
                 f"The workload is {group.workload}, but no section under `roles` runs it.",
-                f"add `{_section(group.workload)}: {{}}` under `roles`",
+                f"add {_sections(report, group.workload)} under `roles`",
             )
 
 
@@ -45,5 +45,12 @@ def _choices(node: Node) -> list[str]:
     return sorted({str(workload) for given in options for workload in given.workloads})
 
 
-def _section(workload: Workload) -> str:
-    return "kubernetes" if workload is Workload.SLURM_ON_KUBERNETES else workload.replace("-", "_")
+def _sections(report: Report, workload: Workload) -> str:
+    """Sections that run a workload, by what their options declare."""
+    found = [
+        role
+        for role in report.roles.names
+        if issubclass(options := report.roles.options_class(role), RunsWorkloadManager)
+        and workload in options.workloads
+    ]
+    return " or ".join(f"`{role}`" for role in found)

@@ -37,7 +37,7 @@ def version_key(cluster: Cluster, deploy: Path | None = None) -> str:
     """Digest of everything but the nodes that an evaluation with this deploy (None: the site's) depends on."""
     digest = hashlib.sha256()
     package = Path(rackwright.__file__).resolve().parent
-    rooms = [package, *(package / room for room in ("roles", "templates"))]
+    rooms = [package, *(package / room for room in ("deploys", "roles", "templates"))]
     files = {path for room in rooms for path in room.resolve().rglob("*") if _is_source(path)}
     files.update(site_folder(cluster.path).sources())
     inputs = [deploy or deploy_of(cluster.path), cluster.path, cluster.ssh.known_hosts, store_path(cluster)]

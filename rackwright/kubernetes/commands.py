@@ -44,9 +44,10 @@ def compare(role: str, objects: Sequence[Object]) -> str:
 {KUBECTL} get --raw=/readyz >/dev/null || exit 1
 found=$(LC_ALL=C {KUBECTL} diff {_SERVER_SIDE} -f {path} 2>&1) && same=0 || same=$?
 if [ $same -gt 1 ]; then
-    printf '%s\\n' "$found" | grep -m1 -iE 'no matches for kind|not found' | cut -c1-200
+    printf '%s\\n' "$found" | grep -m1 -E 'no matches for kind|namespaces .* not found' | cut -c1-200
     exit
 fi
+[ $same -eq 0 ] || printf '%s\\n' "$found" | grep -q '^diff -u -N ' || exit 1
 {{
     printf '%s\\n' "$found" | awk {quote(_DIFFERENT)}
     {_leftovers(role, objects)} | sed 's,$, is not declared any more,'

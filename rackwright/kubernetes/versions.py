@@ -16,16 +16,11 @@ def names_cdi_devices(version: str) -> bool:
     return minor_of(version) >= 29
 
 
-def labels_namespaces(version: str) -> bool:
-    """Whether each namespace has the label kubernetes.io/metadata.name: since 1.21."""
-    return minor_of(version) >= 21
-
-
-def counts_by_scope(version: str) -> bool:
-    """Whether a ResourceQuota may be limited to a PriorityClass: stable since 1.17."""
-    return minor_of(version) >= 17
-
-
 def enforces_pod_security(version: str) -> bool:
     """Whether labels of a namespace set its Pod Security level: on by default since 1.23."""
     return minor_of(version) >= 23
+
+
+def disruption_budgets(version: str) -> str:
+    """apiVersion of PodDisruptionBudget: v1 from 1.21 on; v1beta1 is gone from 1.25 on (deprecation guide, read 2026-11-28)."""
+    return "policy/v1" if minor_of(version) >= 21 else "policy/v1beta1"

@@ -152,10 +152,6 @@ class RunsKubernetes(RunsWorkloadManager):
         """The image that steps run in: Open MPI, sshd, ssh, awk, python3, and nccl-tests on GPU nodes; None: not declared."""
         raise NotImplementedError
 
-    def image(self, component: str) -> str:
-        """The image of one of Kubernetes' own components, as the declared registry has it, e.g. `pause`."""
-        raise NotImplementedError
-
 
 class NamesJobUsers:
     """Options of the role whose workload manager knows users by their Unix names."""

@@ -20,6 +20,13 @@ class GivesGpus:
         raise NotImplementedError
 
 
+class RunsPods:
+    """Options of the role that runs the container runtime of the kubelet."""
+
+    sandbox_image: str | None
+    """The image that holds the namespaces of each pod; None: the runtime's own choice."""
+
+
 class SetsChartValues:
     """Options of a role that has values for charts, which another role renders."""
 

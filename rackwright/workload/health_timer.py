@@ -13,7 +13,7 @@ TIMER = "rackwright-health.timer"
 
 
 def schedule(ask: Callable[[str], str]) -> HealthSchedule:
-    """As its units on the node have it; `ask` runs a command there. NoAnswer where there are none."""
+    """As its units on the node have it; `ask` runs a command there. NoAnswer without them."""
     text = ask(f"systemctl cat {SERVICE} {TIMER}")
     program = re.findall(r"^ExecStart=(\S+)", text, re.MULTILINE)
     interval = re.findall(r"^OnUnitActiveSec=([0-9]{1,9})s?$", text, re.MULTILINE)

@@ -10,7 +10,7 @@ from pydantic import Field
 from rackwright.containers import DaemonOptions, registry_problems, source_problems
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.interfaces import NeedsForwarding, WritesUnitFiles
-from rackwright.model.kubernetes_offers import NamesRuntimes
+from rackwright.model.kubernetes_offers import NamesRuntimes, RunsPods
 from rackwright.model.mirrored import MirrorItem, NeedsMirrored
 from rackwright.model.services import FetchesFromOutside
 from rackwright.model.strings import NodePath
@@ -22,6 +22,7 @@ class ContainerdOptions(
     DaemonOptions,
     FetchesFromOutside,
     NamesRuntimes,
+    RunsPods,
     NeedsForwarding,
     NeedsMirrored,
     WritesUnitFiles,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from rackwright.kubernetes.versions import enforces_pod_security
 from rackwright.render import render
 from rackwright.roles.kubernetes.releases import release_of
 
@@ -73,7 +74,7 @@ def files(options: KubernetesOptions) -> dict[str, str]:
     found = {}
     if options.audit.enabled:
         found[audit_path(options)] = audit_text()
-    if release_of(options.version).pod_security:
+    if enforces_pod_security(options.version):
         found[admission_path(options)] = admission_text(options)
     return found
 

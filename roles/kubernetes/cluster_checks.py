@@ -6,29 +6,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
-from rackwright.kubernetes.commands import AS_DECLARED, compare
+from rackwright.claims.kubernetes import control_plane, listed, objects_as_declared, some
+from rackwright.kubernetes.commands import KUBECTL
 from rackwright.model.ranges import fold
 from rackwright.render import render
 from rackwright.roles.kubernetes import cluster_objects, readings
 from rackwright.roles.kubernetes.options import KubernetesOptions
 
-_KUBECTL = "kubectl --kubeconfig /etc/kubernetes/admin.conf --request-timeout=30s"
 _RESTARTS_MAX = 20
 """A static pod is restarted with every renewal of certificates and every reboot."""
 _PROBE_SECONDS = 150
 CheckOf = CheckContext[KubernetesOptions]
 
 
-def _list(context: CheckOf, what: str) -> dict[str, Any]:
-    first = context.options.control_planes(context.cluster)[0]
-    found = context.json(f"{_KUBECTL} get {what} -o json", host=context.on(first.name))
-    if not isinstance(found, dict) or not isinstance(found.get("items"), list):
-        raise Undetermined(f"`kubectl get {what}` printed no list")
-    return found
-
-
 def _nodes(context: CheckOf) -> str:
-    there = {node["metadata"]["name"] for node in _list(context, "nodes")["items"]}
+    there = {node["metadata"]["name"] for node in listed(context, "nodes")}
     declared = {node.name for node in context.cluster.running("kubernetes")}
     if missing := declared - there:
         fail(f"{fold(missing)} is not in the cluster")
@@ -38,23 +30,17 @@ def _nodes(context: CheckOf) -> str:
 
 
 def _system(context: CheckOf) -> str:
-    pods = _list(context, "pods --namespace kube-system")
-    if not pods["items"]:
+    pods = listed(context, "pods --namespace kube-system")
+    if not pods:
         fail("kube-system has no pods")
     if wrong := readings.troubled(pods, _RESTARTS_MAX):
-        fail("; ".join(wrong[:5]) + (f" and {len(wrong) - 5} more" if len(wrong) > 5 else ""))
-    return f"{len(pods['items'])} pods in kube-system are ready"
+        fail(some(wrong))
+    return f"{len(pods)} pods in kube-system are ready"
 
 
 def _objects(context: CheckOf) -> str:
     objects = cluster_objects.objects(context.options, context.cluster)
-    first = context.options.control_planes(context.cluster)[0]
-    answer = context.output("sh -c %s", compare("kubernetes", objects), host=context.on(first.name)).strip()
-    if not answer:
-        raise Undetermined("the API server did not compare the objects")
-    if answer != AS_DECLARED:
-        fail("; ".join(answer.splitlines()[:5]))
-    return f"{len(objects)} objects are as declared"
+    return objects_as_declared(context, "kubernetes", objects)
 
 
 def _empty_control_plane(context: CheckOf) -> str:
@@ -63,11 +49,11 @@ def _empty_control_plane(context: CheckOf) -> str:
         return "pods of users may run there, as declared"
     wrong = [
         f"{pod['metadata']['namespace']}/{pod['metadata']['name']} on {pod['spec']['nodeName']}"
-        for pod in _list(context, "pods --all-namespaces")["items"]
+        for pod in listed(context, "pods --all-namespaces")
         if pod.get("spec", {}).get("nodeName") in names and not _of_system(pod)
     ]
     if wrong:
-        fail(f"pods of users on the control plane: {', '.join(wrong[:5])}")
+        fail(f"pods of users on the control plane: {some(wrong)}")
     return "no pod of a user on the control plane"
 
 
@@ -105,13 +91,13 @@ def _pods_meet(context: CheckOf) -> str:
         raise Undetermined("no node takes pods")
     script = render(
         "kubernetes/pods-meet.sh.j2",
-        kubectl=_KUBECTL,
-        image=options.probe_image,
+        kubectl=KUBECTL,
+        image=options.images.probe,
         nodes=nodes,
         domain=options.dns_domain,
         seconds=_PROBE_SECONDS // 2,
     )
-    result = context.on(options.control_planes(context.cluster)[0].name).run("sh -c %s", script)
+    result = control_plane(context).run("sh -c %s", script)
     lines = [line for line in result.stdout.splitlines() if line.strip()]
     if result.rc == 3:
         fail("; ".join(lines[:5]))

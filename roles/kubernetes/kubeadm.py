@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from rackwright.kubernetes.versions import enforces_pod_security
 from rackwright.model.platforms import Capability, has
 from rackwright.roles.kubernetes import admission
 from rackwright.roles.kubernetes.releases import release_of
@@ -145,7 +146,7 @@ def _api_arguments(options: KubernetesOptions) -> dict[str, str]:
             "audit-log-maxbackup": str(options.audit.max_backups),
             "audit-log-maxsize": str(options.audit.max_size_mib),
         }
-    if release_of(options.version).pod_security:
+    if enforces_pod_security(options.version):
         found["admission-control-config-file"] = admission.admission_path(options)
     if (oidc := options.oidc) is not None:
         found |= {

@@ -121,16 +121,6 @@ class KubernetesOptions(
             return f"{plane.address}:{plane.shared_port}"
         return f"{cluster.management_address(self.control_planes(cluster)[0])}:{plane.port}"
 
-    def image(self, component: str) -> str:
-        """An image of Kubernetes' own, by the declared registry and version."""
-        tags = {"etcd": self.images.etcd, "coredns": self.images.coredns, "pause": self.images.pause}
-        return f"{self.images.registry}/{component}:{tags.get(component) or f'v{self.version}'}"
-
-    @property
-    def probe_image(self) -> str:
-        """The image of verify's pods."""
-        return self.images.probe
-
     @property
     def burnin_image(self) -> str | None:
         """The image that the burn-in's pods run."""

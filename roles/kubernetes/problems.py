@@ -6,11 +6,14 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from rackwright.errors import RackwrightError
+from rackwright.kubernetes.versions import minor_of
+from rackwright.model.kubernetes_offers import RunsPods
 from rackwright.model.ranges import fold
 from rackwright.osfamily.names import names
 from rackwright.roles.kubernetes.mirror import read_mirror
 from rackwright.roles.kubernetes.network import pod_network_of
 from rackwright.roles.kubernetes.releases import NEWEST, OLDEST
+from rackwright.roles.kubernetes.sections import COMMUNITY_REGISTRY
 
 if TYPE_CHECKING:
     from rackwright.model.cluster import Cluster
@@ -24,17 +27,17 @@ def problems_of(options: KubernetesOptions, cluster: Cluster) -> Iterable[Troubl
     yield from _version(options)
     yield from _control_plane(options, cluster)
     yield from _networks(options, cluster)
-    yield from _runtime(cluster)
+    yield from _runtime(options, cluster)
     yield from _same_everywhere(options, cluster)
 
 
 def _version(options: KubernetesOptions) -> Iterator[Trouble]:
-    minor = int(options.version.split(".")[1])
-    if not OLDEST[1] <= minor <= NEWEST[1]:
+    minor = minor_of(options.version)
+    if not OLDEST <= minor <= NEWEST:
         yield (
             "version",
-            f"Kubernetes {options.version} is not supported: 1.{OLDEST[1]} to 1.{NEWEST[1]} are.",
-            f"e.g. 1.{NEWEST[1] - 1}.0",
+            f"Kubernetes {options.version} is not supported: 1.{OLDEST} to 1.{NEWEST} are.",
+            f"e.g. 1.{NEWEST - 1}.0",
         )
     elif options.proxy_mode == "nftables" and minor < 31:
         yield "proxy_mode", "kube-proxy has nftables from 1.31 on.", "proxy_mode: iptables"
@@ -112,14 +115,22 @@ def _networks(options: KubernetesOptions, cluster: Cluster) -> Iterator[Trouble]
             return
 
 
-def _runtime(cluster: Cluster) -> Iterator[Trouble]:
+def _runtime(options: KubernetesOptions, cluster: Cluster) -> Iterator[Trouble]:
     nodes = cluster.running("kubernetes")
-    without = [node.name for node in nodes if "containerd" not in node.options]
+    runtimes = {node.name: node.offers(RunsPods) for node in nodes}
+    without = [name for name, runtime in runtimes.items() if runtime is None]
     if without:
         yield (
             "",
             f"{fold(without)} has no container runtime for pods.",
             "add `containerd: {on: [head, worker]}` under `roles`",
+        )
+    elsewhere = [name for name, one in runtimes.items() if one is not None and one.sandbox_image is None]
+    if elsewhere and options.images.registry != COMMUNITY_REGISTRY:
+        yield (
+            "images.registry",
+            f"{fold(elsewhere)} takes the image that holds a pod's namespaces from the runtime's own registry.",
+            f"e.g. `containerd: {{sandbox_image: {options.images.registry}/pause:3.10}}`",
         )
     lacking = [node for node in nodes if not names(node.family, "kubernetes").packages]
     if lacking:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -100,10 +100,10 @@ def certificate_ends(printed: str) -> list[tuple[str, int]]:
     return ends
 
 
-def troubled(pods: Mapping[str, Any], restarts_max: int) -> list[str]:
+def troubled(pods: Iterable[Mapping[str, Any]], restarts_max: int) -> list[str]:
     """Pods that do not run as they should."""
     wrong = []
-    for pod in pods.get("items", []):
+    for pod in pods:
         name, status = pod["metadata"]["name"], pod.get("status", {})
         phase = status.get("phase", "without a phase")
         if phase == "Succeeded":

@@ -9,8 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-OLDEST, NEWEST = (1, 20), (1, 37)
-"""1.20 is what the lab builds; 1.37 is the newest release (August 2026)."""
+from rackwright.kubernetes.versions import minor_of
+
+OLDEST, NEWEST = 20, 37
+"""Minor releases: 1.20 is what the lab builds; 1.37 is the newest release (August 2026)."""
 
 
 @dataclass(frozen=True)
@@ -43,16 +45,6 @@ class Release:
         return f"node-role.kubernetes.io/{'control-plane' if self.minor >= 24 else 'master'}"
 
     @property
-    def pod_security(self) -> bool:
-        """The PodSecurity admission plugin, on by default since 1.23."""
-        return self.minor >= 23
-
-    @property
-    def indexed_jobs(self) -> bool:
-        """Stable since 1.24."""
-        return self.minor >= 24
-
-    @property
     def graceful_shutdown(self) -> bool:
         """On by default since 1.21."""
         return self.minor >= 21
@@ -70,4 +62,4 @@ class Release:
 
 def release_of(version: str) -> Release:
     """The release of an exact version such as `1.34.2`."""
-    return Release(int(version.split(".")[1]))
+    return Release(minor_of(version))

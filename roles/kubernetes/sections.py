@@ -22,6 +22,9 @@ Quantity = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,12}(Ki|Mi|Gi|Ti|%
 Tag = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$")]
 
 
+COMMUNITY_REGISTRY = "registry.k8s.io"
+
+
 class Packages(Frozen):
     """Where kubeadm, kubelet and kubectl come from."""
 
@@ -40,13 +43,12 @@ class Images(Frozen):
     """Where the images of Kubernetes' own components come from."""
 
     registry: str = Field(
-        default="registry.k8s.io",
+        default=COMMUNITY_REGISTRY,
         pattern=r"^[a-z0-9][a-z0-9./:_-]{0,200}$",
         description="Registry, with a folder if it has one; a site's mirror keeps the names below it.",
     )
     etcd: Tag | None = Field(default=None, description="Tag of etcd's image; None: kubeadm's choice.")
     coredns: Tag | None = Field(default=None, description="Tag of CoreDNS' image; None: kubeadm's choice.")
-    pause: Tag | None = Field(default=None, description="Tag of the pause image; None: kubeadm's choice.")
     probe: str = Field(
         default="docker.io/library/busybox:1.37",
         pattern=r"^[a-z0-9][A-Za-z0-9./:@_-]{0,254}$",

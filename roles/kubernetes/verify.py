@@ -9,8 +9,10 @@ from typing import Any
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
 from rackwright.claims.files import as_rendered, has_access, holds_secret_text
+from rackwright.claims.kubernetes import control_plane
 from rackwright.claims.packages import held_at
 from rackwright.claims.units import runs, state_of
+from rackwright.kubernetes.commands import KUBECTL
 from rackwright.model.cluster import Node
 from rackwright.model.platforms import Capability
 from rackwright.roles.kubernetes import cluster_checks, commands, etcd, kubelet, network, pki, readings, texts
@@ -112,9 +114,8 @@ def _capacity(context: CheckContext[KubernetesOptions]) -> str:
 def _configuration(context: CheckContext[KubernetesOptions]) -> str:
     """What the running kubelet uses, whichever file it came from."""
     path = f"/api/v1/nodes/{context.node.name}/proxy/configz"
-    command = f"kubectl --kubeconfig /etc/kubernetes/admin.conf --request-timeout=20s get --raw {quote(path)}"
-    first = context.options.control_planes(context.cluster)[0]
-    printed = context.json(command, host=context.on(first.name))
+    command = f"{KUBECTL} --request-timeout=20s get --raw {quote(path)}"
+    printed = context.json(command, host=control_plane(context))
     found = printed.get("kubeletconfig") if isinstance(printed, dict) else None
     if not isinstance(found, dict):
         raise Undetermined("configz has no kubeletconfig")

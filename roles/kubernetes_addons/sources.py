@@ -182,7 +182,7 @@ def _run(command: list[str], values: str, path: str) -> str:
 
 
 def mirrored_of(options: KubernetesAddonsOptions, cluster: Cluster) -> Iterator[MirrorItem]:
-    """The file of each add-on, and its images: those of its objects, or of the catalogue where there is no file yet."""
+    """The file of each add-on, and its images: those of its objects, or those of the catalogue before the file exists."""
     for name, addon in options.addons.items():
         found = found_of(name, addon, cluster)
         row = found.row

@@ -60,7 +60,7 @@ def _tree(tenants: Tenants) -> Iterator[Problem]:
         if account.parent != ROOT and account.parent not in tenants.accounts:
             yield (
                 path,
-                f"There is no account {account.parent}.",
+                f"Account {account.parent} is not declared.",
                 suggest(account.parent, tenants.accounts, what="accounts"),
             )
             continue
@@ -106,24 +106,28 @@ def _users(options: KubernetesSchedulingOptions, tenants: Tenants) -> Iterator[P
             if account not in tenants.accounts:
                 yield (
                     f"users.{name}",
-                    f"There is no account {account}.",
+                    f"Account {account} is not declared.",
                     suggest(account, tenants.accounts, what="accounts"),
                 )
     for account in options.groups:
         if account not in tenants.accounts:
             yield (
                 f"groups.{account}",
-                f"There is no account {account}.",
+                f"Account {account} is not declared.",
                 suggest(account, tenants.accounts, what="accounts"),
             )
     for name, one in tenants.accounts.items():
         for qos in one.qos:
             if qos not in tenants.qos:
-                yield f"accounts.{name}.qos", f"There is no QOS {qos}.", suggest(qos, tenants.qos, what="QOS")
+                yield (
+                    f"accounts.{name}.qos",
+                    f"QOS {qos} is not declared.",
+                    suggest(qos, tenants.qos, what="QOS"),
+                )
     if options.default_qos is not None and options.default_qos not in tenants.qos:
         yield (
             "default_qos",
-            f"There is no QOS {options.default_qos}.",
+            f"QOS {options.default_qos} is not declared.",
             suggest(options.default_qos, tenants.qos, what="QOS"),
         )
 
@@ -136,7 +140,7 @@ def _priorities(options: KubernetesSchedulingOptions, tenants: Tenants) -> Itera
             if other not in tenants.qos:
                 yield (
                     f"qos.{name}.preempt",
-                    f"There is no QOS {other}.",
+                    f"QOS {other} is not declared.",
                     suggest(other, tenants.qos, what="QOS"),
                 )
             elif tenants.qos[other].priority >= qos.priority:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rackwright.kubernetes.api_versions import disruption_budgets
+from rackwright.kubernetes.versions import disruption_budgets
 from rackwright.roles.slurm_on_kubernetes import pod
 from rackwright.roles.slurm_on_kubernetes.places import (
     ACCOUNTING,

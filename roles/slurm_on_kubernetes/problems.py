@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from rackwright.kubernetes.api_versions import minor
+from rackwright.kubernetes.versions import minor_of
 from rackwright.model.interfaces import RunsKubernetes
 from rackwright.model.ranges import fold
 from rackwright.roles.slurm_on_kubernetes.kinds import split
@@ -69,7 +69,7 @@ def _fits(
             f"Slinky needs Slurm {names_of(SLINKY_SLURM)} or later, not {names_of(release)}.",
             "set `packages: {source: schedmd, release: '25.11'}` in the slurm section, or `flavour: pods`",
         )
-    if options.flavour == "slinky" and minor(kubernetes.version) < SLINKY_KUBERNETES:
+    if options.flavour == "slinky" and minor_of(kubernetes.version) < SLINKY_KUBERNETES:
         yield (
             "flavour",
             f"Slinky needs Kubernetes 1.{SLINKY_KUBERNETES} or later, not {kubernetes.version}.",

@@ -50,7 +50,7 @@ def first(sentences: list[str]) -> str:
 
 
 def _client(context: Context) -> str:
-    """Where users' commands run: the login pod, or slurmctld's where there is none."""
+    """Where users' commands run: the login pod, or slurmctld's without one."""
     if not context.options.login.enabled:
         return inside(context.options, f"{CONTROLLER}-0", CONTROLLER)
     return inside(context.options, f"deployment/{LOGIN}", LOGIN)

@@ -162,7 +162,7 @@ class Ray:
     def run(self, step: JobStep) -> Output:
         """Steps are MPI programs, which Ray does not start."""
         raise WorkloadError(
-            "Ray starts no MPI program, so there is no burn-in and no benchmark of storage through it.",
+            "Ray starts no MPI program: neither the burn-in nor the benchmark of storage can run through it.",
             hint="run them before these nodes get `workload: ray`, with Slurm",
         )
 

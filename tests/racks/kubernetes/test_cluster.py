@@ -52,7 +52,7 @@ def test_every_check_passes(rack: Site):
 
 
 def test_a_pod_gets_simulated_gpus(rack: Site):
-    """Two of eight, told by the device plugin; nine fit nowhere."""
+    """Two of eight, as the device plugin assigns them; nine do not fit on any node."""
     for name, number in (("two", 2), ("nine", 9)):
         container = {
             "name": "c",

@@ -41,7 +41,7 @@ class Registry:
     status: dict[str, int] = field(default_factory=dict)
     """Other answers, by path."""
     named_digest: str | None = None
-    """Docker-Content-Digest of all manifests, whatever they are."""
+    """Docker-Content-Digest of all manifests, right or wrong."""
     asked: list[tuple[str, str, str | None]] = field(default_factory=list)
     """(method, path, Authorization)."""
     address: str = ""

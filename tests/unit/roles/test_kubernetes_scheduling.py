@@ -97,7 +97,11 @@ def test_options_that_are_refused(given, sentence):
             "accounts",
             "No account is declared, neither here nor in the role slurm.",
         ),
-        ({"accounts": {"a": {"parent": "b"}}, "users": {}}, "accounts.a.parent", "There is no account b."),
+        (
+            {"accounts": {"a": {"parent": "b"}}, "users": {}},
+            "accounts.a.parent",
+            "Account b is not declared.",
+        ),
         (
             {"accounts": {"a": {"parent": "b"}, "b": {"parent": "a"}}, "users": {}},
             "accounts.a.parent",
@@ -113,9 +117,9 @@ def test_options_that_are_refused(given, sentence):
             "accounts.default",
             "The namespace default belongs to Kubernetes.",
         ),
-        ({"users": {"x": {"default_account": "biology"}}}, "users.x", "There is no account biology."),
-        ({"groups": {"biology": ("x",)}}, "groups.biology", "There is no account biology."),
-        ({"default_qos": "fast"}, "default_qos", "There is no QOS fast."),
+        ({"users": {"x": {"default_account": "biology"}}}, "users.x", "Account biology is not declared."),
+        ({"groups": {"biology": ("x",)}}, "groups.biology", "Account biology is not declared."),
+        ({"default_qos": "fast"}, "default_qos", "QOS fast is not declared."),
         (
             {"qos": {"normal": {"priority": 5, "preempt": ["low"]}, "low": {"priority": 5}}},
             "qos.normal.preempt",
