@@ -24,6 +24,7 @@ import rackwright
 from rackwright.atomic_write import write_atomically
 from rackwright.factcache.answers import Asked, key_of, pack
 from rackwright.model.cluster import Cluster
+from rackwright.model.options import Frozen
 from rackwright.secrets.store import store_path
 from rackwright.shipped import deploy_of
 from rackwright.site_folder import site_folder
@@ -44,11 +45,31 @@ def version_key(cluster: Cluster, deploy: Path | None = None) -> str:
     inputs.append(cluster.lock_path)
     if cluster.ssh.key is not None:
         inputs.append(cluster.ssh.key)  # a role may compare the keys of a node with it
-    for path in [*sorted(files), *inputs]:
+    for path in [*sorted(files), *inputs, *_named_files(cluster)]:
         digest.update(f"{path}\0".encode())
         if path.is_file():
             digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()
+
+
+def _named_files(cluster: Cluster) -> list[Path]:
+    """Files beside the cluster file that options name: certificates, a mirror's list, manifests."""
+    options = {id(given): given for node in cluster.nodes for given in node.options.values()}
+    paths = {path for given in options.values() for path in _paths(given)}
+    return sorted(cluster.path.parent / path for path in paths)
+
+
+def _paths(value: object) -> Iterator[Path]:
+    """Every path in options, however deep."""
+    if isinstance(value, Path):
+        yield value
+    elif isinstance(value, Frozen):
+        for name in type(value).model_fields:
+            yield from _paths(getattr(value, name))
+    elif isinstance(value, Mapping):
+        yield from (path for item in value.values() for path in _paths(item))
+    elif isinstance(value, tuple | frozenset):
+        yield from (path for item in value for path in _paths(item))
 
 
 def _is_source(path: Path) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator
@@ -84,7 +85,7 @@ class RayOptions(RunsRay, Listens, NeedsCertificates, WritesUnitFiles, ReservesM
         default="/usr/bin/python3",
         description="Python that the environment is made with; its minor version is in the lock.",
     )
-    lock: str | None = Field(
+    lock: Path | None = Field(
         default=None,
         description="A requirements file with hashes, beside the cluster file, e.g. with torch. None: rackwright's own.",
     )

@@ -42,7 +42,6 @@ FREE = {
     "SlurmExporterOptions.node": NAME_OF_A_NODE,
     "ControlPlane.nodes[]": NAME_OF_A_NODE,
     "RayOptions.head": NAME_OF_A_NODE,
-    "RayOptions.lock": "opened as a file beside the cluster file, and written nowhere",
     "Service.nodes": "expanded to names of nodes",
     "Addon.values{key}": "given to helm as JSON on its standard input",
     "GpuStackK8sOptions.products{key}": NAME_IN_THE_FILE,
