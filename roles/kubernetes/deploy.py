@@ -22,6 +22,7 @@ from rackwright.roles.kubernetes import (
     cluster_objects,
     commands,
     etcd,
+    images,
     kubelet,
     network,
     pki,
@@ -30,8 +31,6 @@ from rackwright.roles.kubernetes import (
 )
 from rackwright.roles.kubernetes.mirror import read_mirror
 from rackwright.roles.kubernetes.options import KubernetesOptions
-
-_CONTROL_PLANE = frozenset({"kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd"})
 
 
 @deploy("kubernetes")
@@ -111,7 +110,7 @@ def _images(site: Site, options: KubernetesOptions) -> None:
         return
     plane = options.runs_control_plane(site.node)
     for one in read_mirror(site.cluster, options.mirror).images:
-        if plane or one.component not in _CONTROL_PLANE:
+        if plane or one.component not in images.CONTROL_PLANE:
             image_archive(one.reference, one.url, one.sha256)
 
 

@@ -17,6 +17,7 @@ from rackwright.model.interfaces import (
     RunsKubernetes,
     WritesUnitFiles,
 )
+from rackwright.model.mirrored import MirrorItem, NeedsMirrored
 from rackwright.model.options import RoleOptions
 from rackwright.model.services import Listener, Listens
 from rackwright.model.types import NodeRole, Workload, WorkloadManager
@@ -38,7 +39,15 @@ if TYPE_CHECKING:
 
 
 class KubernetesOptions(
-    BacksUp, GoesFirst, HoldsPackages, Listens, NeedsForwarding, RunsKubernetes, WritesUnitFiles, RoleOptions
+    BacksUp,
+    GoesFirst,
+    HoldsPackages,
+    Listens,
+    NeedsForwarding,
+    NeedsMirrored,
+    RunsKubernetes,
+    WritesUnitFiles,
+    RoleOptions,
 ):
     """Kubernetes by kubeadm; one section for the whole cluster."""
 
@@ -126,6 +135,12 @@ class KubernetesOptions(
         """The image that the burn-in's pods run."""
         return self.images.burnin
 
+    def mirrored(self, cluster: Cluster, node: Node) -> Iterable[MirrorItem]:
+        """Images of Kubernetes' own components, and of the checks and the burn-in."""
+        from rackwright.roles.kubernetes.images import items_of
+
+        return items_of(self, node)
+
     def goes_first(self, node: Node) -> bool:
         """Nodes join through the API."""
         return self.runs_control_plane(node)
@@ -143,10 +158,10 @@ class KubernetesOptions(
         return mirror_problems(self, cluster)
 
     def warnings(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
-        """A mirror file that does not exist yet."""
-        from rackwright.roles.kubernetes.problems import mirror_warnings
+        """A mirror file that does not exist yet, images that a mirror needs and nothing lists."""
+        from rackwright.roles.kubernetes.problems import mirror_warnings, tag_warnings
 
-        return mirror_warnings(self, cluster)
+        return (*mirror_warnings(self, cluster), *tag_warnings(self))
 
     def listeners(self, node: Node) -> tuple[Listener, ...]:
         """Daemons of the node; pods reach the API and the kubelet from the pod network."""

@@ -176,3 +176,14 @@ def mirror_warnings(options: KubernetesOptions, cluster: Cluster) -> Iterable[Tr
             f"{options.mirror} does not exist: nothing can be planned or applied yet.",
             "`rackwright lab up` writes it for a lab rack",
         )
+
+
+def tag_warnings(options: KubernetesOptions) -> Iterable[Trouble]:
+    """A mirror needs images whose tags kubeadm chooses, and nothing here can list them."""
+    for name in ("etcd", "coredns"):
+        if options.images.registry != COMMUNITY_REGISTRY and getattr(options.images, name) is None:
+            yield (
+                f"images.{name}",
+                f"kubeadm chooses the tag of {name}: `rackwright bundle` cannot list the image.",
+                "declare the tag that `kubeadm config images list` of this version prints",
+            )

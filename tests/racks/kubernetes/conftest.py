@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from rackwright.lab.kubelet_node import SYSCTLS
 from tests.racks.program import Ran
 from tests.racks.site import REPO, Site
 
@@ -41,8 +43,15 @@ def ready(site: Site, node: str, head: str = HEAD) -> bool:
 
 
 @pytest.fixture(scope="session")
-def booted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def machine_values() -> dict[str, str]:
+    """Kernel values that a kubelet wants otherwise, as this machine has them without a rack."""
+    return {name: Path("/proc/sys", name).read_text() for name in SYSCTLS}
+
+
+@pytest.fixture(scope="session")
+def booted(machine_values: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """The rack of the set, up and bare."""
+    assert machine_values
     site = Site(tmp_path_factory.mktemp("kubernetes"), "k8s", declared())
     with site.booted():
         yield site

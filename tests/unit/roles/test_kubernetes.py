@@ -193,3 +193,22 @@ def test_labels_come_from_the_declaration():
     assert found["rackwright.dev/sku"] == "gpu-node"
     assert found["rackwright.dev/gpu"] == "h100"
     assert (found["topology.kubernetes.io/zone"], found["team"]) == ("r1", "a")
+
+
+def test_images_that_a_site_mirrors():
+    images = {"registry": "registry.site/k8s", "etcd": "3.6.4-0", "burnin": "registry.site/mpi:1"}
+    cluster = kubernetes(images=images)
+    options = _options(cluster)
+    worker, head = (
+        {one.name for one in options.mirrored(cluster, cluster.by_name[name])} for name in ("gpu1", "cp1")
+    )
+    assert "registry.site/k8s/kube-proxy:v1.34.2" in worker
+    assert {"registry.site/k8s/etcd:3.6.4-0", "registry.site/k8s/kube-apiserver:v1.34.2"} <= head - worker
+    assert not any("coredns" in name for name in head)
+    assert [path for path, _, _ in options.warnings(cluster)] == ["images.coredns"]
+
+
+def test_a_registry_of_the_site_needs_the_pods_own_image_too():
+    cluster = kubernetes(images={"registry": "registry.site/k8s"})
+    found = [path for path, _, _ in _options(cluster).problems(cluster)]
+    assert found == ["images.registry"]
