@@ -798,7 +798,8 @@ SUITES = (
         name="kubernetes",
         proves="On a rack whose nodes run a kubelet, kubeadm's Kubernetes 1.20.2, built from Debian's source, is installed from bare "
         "nodes; a second apply changes nothing, and verify's pods reach each other; simulated GPUs, quotas, preemption and the burn-in "
-        "over MPI work in pods; drift is named and repaired, and a killed worker, a deleted node and a restored etcd come back.",
+        "over MPI work in pods; drift is named and repaired, and a killed worker, a deleted node and a restored etcd come back. Of three control-plane "
+        "nodes the leader is killed and its address moves, and one that lost its disk is replaced.",
         paths=(
             *_ENGINE,
             *_RACKS,
@@ -830,12 +831,18 @@ SUITES = (
             "templates/kubernetes_step",
             "templates/lab",
             "tests/racks/kubernetes",
+            "tests/racks/kubernetes_ha",
             "tests/racks/lab/conftest.py",
             "tests/racks/lab/test_kubelet_node.py",
             "tests/racks/lab/traces.py",
             "tests/racks/patience.py",
         ),
-        tests=("tests/racks/kubernetes", "tests/racks/lab/test_kubelet_node.py", "-m", "lab"),
+        tests=(
+            "tests/racks/kubernetes",
+            "tests/racks/kubernetes_ha",
+            "tests/racks/lab/test_kubelet_node.py",
+            *("-m", "lab"),
+        ),
         smoke=("tests/racks/kubernetes", "-m", "lab and smoke"),
         limit_seconds=7200,
     ),

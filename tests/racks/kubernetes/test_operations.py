@@ -153,11 +153,11 @@ def _kill_a_worker(rack: Site) -> None:
         until(
             lambda: rack.on("cp1", f"{ask} || :").strip(), "an answer through the load balancer", 60, every=2
         )
-        rack.rack.kill("worker2")
+        rack.fault("worker2", "kill")
         failed = sum(not rack.on("cp1", f"{ask} || :").strip() for _ in range(60))
         assert failed <= 3, f"{failed} of 60 requests failed after a worker was killed"
         until(lambda: not ready(rack, "worker2"), "NotReady worker2", 120)
-        rack.rack.up()
+        rack.heal("worker2")
         until(lambda: ready(rack, "worker2"), "Ready worker2", 180)
         until(lambda: operations(rack.plan(0)) == set(), "nothing to change", 60)
     finally:

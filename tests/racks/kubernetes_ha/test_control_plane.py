@@ -1,0 +1,92 @@
+"""A control plane of three: its leader dies, the address moves, and a node that lost its disk is replaced."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+import yaml
+
+from tests.racks.kubernetes.conftest import KUBECTL, ready
+from tests.racks.patience import until
+from tests.racks.site import REPO, Site, operations
+
+pytestmark = [pytest.mark.lab, pytest.mark.proof]
+ADDRESS = "10.79.0.100"
+PLANES = ("cp1", "cp2", "cp3")
+_ETCDCTL = (
+    "ETCDCTL_API=3 etcdctl --endpoints=https://127.0.0.1:2379 --cacert=/etc/kubernetes/pki/etcd/ca.crt "
+    "--cert=/etc/kubernetes/pki/etcd/healthcheck-client.crt --key=/etc/kubernetes/pki/etcd/healthcheck-client.key"
+)
+
+
+@pytest.fixture(scope="module")
+def rack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """Three heads and a worker, applied once from bare nodes."""
+    declared = yaml.safe_load((REPO / "inventory" / "kubernetes.yaml").read_text())
+    heads, workers = declared["nodes"]
+    heads |= {"nodes": "cp[1-3]", "primary": "cp1", "rack": "rack[1-3]", "switch": "leaf[1-3]"}
+    workers |= {
+        "nodes": "worker1",
+        "addresses": {"management": "10.79.0.20"},
+        "rack": "rack4",
+        "switch": "leaf4",
+    }
+    roles = declared["roles"]
+    for name in ("gpu_stack_k8s", "health", "kubernetes_scheduling"):
+        del roles[name]
+    # a container may open few files
+    roles["kubernetes"]["control_plane"] = {"address": ADDRESS, "interface": "eth0", "connections_max": 1000}
+    site = Site(tmp_path_factory.mktemp("kubernetes_ha"), "k8sha", declared)
+    with site.booted():
+        site.apply()
+        yield site
+
+
+def _has_address(site: Site, node: str) -> bool:
+    return ADDRESS in site.on(node, "ip -o -4 addr show")
+
+
+def _members(site: Site, node: str) -> dict[str, bool]:
+    """Members of etcd by name, and whether each has started."""
+    lines = site.on(node, f"{_ETCDCTL} member list").splitlines()
+    fields = [line.split(", ") for line in lines]
+    return {one[2]: one[1] == "started" for one in fields}
+
+
+def test_three_nodes_from_bare_ones(rack: Site):
+    assert operations(rack.plan(0)) == set()
+    assert _members(rack, "cp2") == dict.fromkeys(PLANES, True)
+    assert [node for node in PLANES if _has_address(rack, node)] == ["cp1"]
+    rack.cli("verify", str(rack.file), "--role", "kubernetes", expect=0)
+
+
+def test_the_leader_dies_and_the_address_moves(rack: Site):
+    rack.rack.fault("cp1", "kill")
+    began = time.monotonic()
+    write = f"{KUBECTL} create configmap after --dry-run=client -o yaml | {KUBECTL} apply -f - >/dev/null 2>&1 && echo ok || :"
+    until(lambda: "ok" in rack.on("cp2", write, 60), "a write without cp1", 60, every=0.5)
+    took = time.monotonic() - began
+    assert [node for node in ("cp2", "cp3") if _has_address(rack, node)] == ["cp2"]
+    assert took < 30, f"a write took {took:.1f} s after the leader had died"
+    rack.rack.heal("cp1")
+    until(lambda: ready(rack, "cp1", head="cp2"), "Ready cp1", 240)
+    until(lambda: _has_address(rack, "cp1"), "the address on cp1 again", 120)
+    assert operations(rack.plan(0)) == set()
+
+
+def test_a_node_without_its_disk_is_replaced(rack: Site):
+    """The new machine has its predecessor's name and address, and nothing of Kubernetes."""
+    rack.on(
+        "cp3",
+        "systemctl disable --now kubelet; ctr -n k8s.io tasks ls -q | xargs -r -n 1 ctr -n k8s.io tasks kill -s KILL; "
+        "sleep 3; rm -rf /etc/kubernetes /var/lib/etcd/member",
+        120,
+    )
+    assert _members(rack, "cp1")["cp3"] is True, "etcd still counts the lost node"
+    rack.apply()
+    until(lambda: ready(rack, "cp3"), "Ready cp3", 180)
+    until(lambda: _members(rack, "cp1") == dict.fromkeys(PLANES, True), "three started members", 120)
+    assert operations(rack.plan(0)) == set()
+    rack.cli("verify", str(rack.file), "--role", "kubernetes", expect=0)
