@@ -1,4 +1,4 @@
-"""Patterns of the roles of Kubernetes, Ray and their services, in words."""
+"""Like rackwright.clusterfile.patterns, for the options of Kubernetes, Ray and their services."""
 
 from __future__ import annotations
 
