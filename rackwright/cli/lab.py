@@ -16,11 +16,13 @@ from rackwright.cli.terminal import Console
 from rackwright.clusterfile.load import load_cluster
 from rackwright.durations import Durations
 from rackwright.errors import LabError
-from rackwright.lab import faults, power
-from rackwright.lab.artefact.mirror_list import write_mirror_lists
+from rackwright.lab import faults, names, power
+from rackwright.lab.artefact import serve
+from rackwright.lab.artefact.mirror_list import PodImageFile, write_mirror_lists
 from rackwright.lab.from_cluster import load_rack_spec, rack_spec
 from rackwright.lab.process import require
 from rackwright.lab.rack import Rack
+from rackwright.lab.spec import RackSpec
 from rackwright.lab.status import RackStatus
 from rackwright.model.cluster import Cluster
 from rackwright.model.ranges import fold
@@ -58,7 +60,7 @@ def up(file: File = DEFAULT_FILE) -> None:
         if missing := [one.name for one in spec.nodes if one.bmc is None and one.name not in on]:
             waiting.begin("all", f"rack {rack.name}: {fold(missing)} to boot", f"{len(missing)} nodes")
         rack.up(images)
-        write_mirror_lists(cluster)
+        write_mirror_lists(cluster, _pod_images(cluster, spec, waiting.print))
     _log.print(f"rack {rack.name}: {_counts(rack.status())}")
 
 
@@ -204,6 +206,17 @@ def _boot_images(cluster: Cluster, log: Callable[[str], None]) -> dict[str, Path
     from rackwright.image.for_lab import ensure  # it loads pyinfra, which containers do without
 
     return ensure(cluster, log)
+
+
+def _pod_images(cluster: Cluster, spec: RackSpec, log: Callable[[str], None]) -> list[PodImageFile]:
+    """What roles build for their pods, built and served to the nodes."""
+    from rackwright.image import pods  # only clusters with such roles need it
+
+    folder = names.lab_dir() / "pod-images"
+    made = pods.build_all(cluster, folder, log)
+    if made:
+        serve.open_pod_images(spec, folder, [one.name for one in made])
+    return [PodImageFile(one.reference, one.name, one.sha256) for one in made]
 
 
 def _rack(file: Path) -> Rack:

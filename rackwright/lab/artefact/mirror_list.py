@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +14,23 @@ from rackwright.errors import LabError
 from rackwright.lab import names, state
 from rackwright.lab.artefact.recipe import PACKAGE_VERSION, REGISTRY, VERSION
 from rackwright.lab.artefact.repository import KEY
-from rackwright.lab.artefact.serve import PORT
+from rackwright.lab.artefact.serve import POD_IMAGES_PORT, PORT
 from rackwright.lab.from_cluster import rack_spec
 from rackwright.model.cluster import Cluster
 from rackwright.model.interfaces import RunsKubernetes
 
 
-def write_mirror_lists(cluster: Cluster) -> None:
+@dataclass(frozen=True)
+class PodImageFile:
+    """An image that was built for the cluster's pods, in the folder that its rack serves."""
+
+    reference: str
+    name: str
+    """The file's."""
+    sha256: str
+
+
+def write_mirror_lists(cluster: Cluster, pod_images: Sequence[PodImageFile] = ()) -> None:
     """Write each file that a role's `mirror` names, once the rack serves its artefact."""
     offers = (node.offers(RunsKubernetes) for node in cluster.nodes)
     paths = {role.mirror for role in offers if role is not None and role.mirror is not None}
@@ -28,12 +40,13 @@ def write_mirror_lists(cluster: Cluster) -> None:
             raise LabError(f"rack {cluster.name} serves no Kubernetes, and {path} is to describe it")
         target = cluster.path.parent / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(target, json.dumps(mirror_list(cluster, Path(served)), indent=1) + "\n")
+        write_atomically(target, json.dumps(mirror_list(cluster, Path(served), pod_images), indent=1) + "\n")
 
 
-def mirror_list(cluster: Cluster, folder: Path) -> dict[str, Any]:
+def mirror_list(cluster: Cluster, folder: Path, pod_images: Sequence[PodImageFile] = ()) -> dict[str, Any]:
     """Where the nodes of a rack find an artefact, and the digests of what is there."""
-    base = f"http://{rack_spec(cluster).bridge_address.partition('/')[0]}:{PORT}"
+    address = rack_spec(cluster).bridge_address.partition("/")[0]
+    base, built = f"http://{address}:{PORT}", f"http://{address}:{POD_IMAGES_PORT}"
     images = json.loads((folder / "images.json").read_text())
     return {
         "archive": {
@@ -51,6 +64,15 @@ def mirror_list(cluster: Cluster, folder: Path) -> dict[str, Any]:
                 "sha256": image["archive_sha256"],
             }
             for image in images
+        ]
+        + [
+            {
+                "component": image.reference.rpartition("/")[2].partition(":")[0],
+                "reference": image.reference,
+                "url": f"{built}/{image.name}",
+                "sha256": image.sha256,
+            }
+            for image in pod_images
         ],
     }
 
