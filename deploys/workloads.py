@@ -19,6 +19,7 @@ from rackwright.roles.mariadb.deploy import mariadb
 from rackwright.roles.mariadb.options import MariadbOptions
 from rackwright.roles.munge.deploy import munge
 from rackwright.roles.munge.options import MungeOptions
+from rackwright.roles.ray.deploy import leaves as leaves_ray
 from rackwright.roles.ray.deploy import ray
 from rackwright.roles.ray.options import RayOptions
 from rackwright.roles.slurm.deploy import leaves as leaves_slurm
@@ -31,6 +32,8 @@ if (o := left_for(host, "kubernetes", KubernetesOptions)) is not None:
     leaves_kubernetes(options=o)
 if (o := left_for(host, "slurm", SlurmOptions)) is not None:
     leaves_slurm(options=o)
+if (o := left_for(host, "ray", RayOptions)) is not None:
+    leaves_ray(options=o)
 if (o := options_for(host, "munge", MungeOptions)) is not None:
     munge(options=o)
 if (o := options_for(host, "mariadb", MariadbOptions)) is not None:

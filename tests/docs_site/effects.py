@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
+import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -13,11 +16,17 @@ from rackwright.data import Site
 from rackwright.engine.reports import Reports
 from rackwright.errors import RackwrightError
 from rackwright.model.cluster import Cluster, Node
+from rackwright.model.interfaces import RunsKubernetes
 from rackwright.pyinfra_driver.driver import Driver
 from rackwright.pyinfra_driver.offline import EmptyNode
 
 _DEPLOY = Path(__file__).resolve().parents[2] / "deploys" / "site.py"
 _DIGEST = re.compile(r"/[0-9a-f]{12,64}(?=/)")
+_MIRROR = {
+    "archive": {"url": "http://10.0.0.1", "key_url": "http://10.0.0.1/key.asc", "fingerprint": "0" * 40},
+    "revision": "1",
+    "registry": "rack.lab",
+}
 KINDS = {"file": "Files", "unit": "Units", "package": "Packages", "user": "Users", "group": "Groups", "sysctl": "Kernel values"}  # fmt: skip
 
 
@@ -29,19 +38,34 @@ class Effects:
     examples: set[str] = field(default_factory=set)
 
 
-def effects(cluster_files: Iterable[Path]) -> Mapping[str, Effects]:
-    """By role, from one node of each group of these cluster files.
+def effects(folder: Path) -> Mapping[str, Effects]:
+    """By role, from one node of each group of the cluster files in a folder.
 
     Raises RackwrightError when a cluster file is wrong or a role cannot be evaluated.
     """
     found: dict[str, Effects] = defaultdict(Effects)
-    for path in cluster_files:
-        cluster = load_cluster(path)
-        for node in _one_of_each_kind(cluster):
-            for role, kind, target in _changes(cluster, node):
-                found[role].targets[kind].add(target)
-                found[role].examples.add(path.name)
+    with tempfile.TemporaryDirectory() as made:
+        copy = Path(made, "inventory")
+        shutil.copytree(folder, copy, ignore=shutil.ignore_patterns(".*"))
+        for path in sorted(copy.glob("*.yaml")):
+            if path.name.endswith(".lock.yaml"):
+                continue
+            cluster = load_cluster(path)
+            _mirror_lists(cluster)
+            for node in _one_of_each_kind(cluster):
+                for role, kind, target in _changes(cluster, node):
+                    found[role].targets[kind].add(target)
+                    found[role].examples.add(path.name)
     return found
+
+
+def _mirror_lists(cluster: Cluster) -> None:
+    """What `rackwright lab up` writes once a rack serves its packages; no rack is up here."""
+    for role in filter(None, (node.offers(RunsKubernetes) for node in cluster.nodes)):
+        if role.mirror is not None:
+            target = cluster.path.parent / role.mirror
+            target.parent.mkdir(exist_ok=True)
+            target.write_text(json.dumps(_MIRROR))
 
 
 def _one_of_each_kind(cluster: Cluster) -> list[Node]:

@@ -70,11 +70,9 @@ def titles() -> dict[str, str]:
 @cache
 def generated() -> dict[str, str]:
     """The pages that are made here, by path below docs/."""
-    examples = sorted((ROOT / "inventory").glob("*.yaml"))
-    clusters = [path for path in examples if not path.name.endswith(".lock.yaml")]
     return {
         **commands.pages(),
-        **roles.pages(ROOT, effects(clusters), roles.guides((ROOT / "README.md").read_text(), titles())),
+        **roles.pages(ROOT, effects(ROOT / "inventory"), roles.guides((ROOT / "README.md").read_text(), titles())),
         **_of_the_repository(),
     }
 

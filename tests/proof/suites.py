@@ -892,6 +892,7 @@ SUITES = (
             "roles/time",
             "templates/ray",
             "tests/racks/ray",
+            "tests/racks/verified.py",
             "tests/ray_lock.py",
             "tests/ray_wheels.py",
         ),
