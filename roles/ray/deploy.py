@@ -66,9 +66,7 @@ def ray(options: RayOptions) -> None:
 @deploy("ray")
 def leaves(options: RayOptions) -> None:
     """A node whose workload is another one now runs no raylet; Ray's environment stays."""
-    units.unit(
-        name="Stop Ray, which has no node here", unit=places.WORKER_UNIT, running=False, enabled=False
-    )
+    units.unit(name="Stop Ray, which has no node here", unit=places.WORKER_UNIT, running=False, enabled=False)
 
 
 def _environment(site: Site, options: RayOptions) -> None:

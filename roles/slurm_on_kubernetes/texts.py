@@ -37,6 +37,7 @@ SETTLE_SECONDS = 900
 _NEW_PODS = ("slurm-restart.conf", "job_container.conf")
 """Files that daemons read only when they start."""
 _DATABASE_FILES = ("slurmdbd.conf",)
+_USERS = "/var/lib/extrausers/passwd"
 _LOCKED = "*:19000:0:99999:7:::"
 
 
@@ -46,14 +47,19 @@ def config(options: SlurmOnKubernetesOptions, cluster: Cluster) -> dict[str, str
 
 
 def reloaded(options: SlurmOnKubernetesOptions, cluster: Cluster) -> tuple[str, ...]:
-    """Paths of the files that `scontrol reconfigure` takes over, in the order of the digest."""
+    """Paths of the files that `scontrol reconfigure` takes over, in the order of the digest.
+
+    Users are among them: slurmctld looks up the uid of an account's user when it loads the record, and the pod
+    has a new user's uid only later.
+    """
     left_out = (*_NEW_PODS, *_DATABASE_FILES)
-    return tuple(f"{ETC}/{name}" for name in sorted(config(options, cluster)) if name not in left_out)
+    names = (name for name in sorted(config(options, cluster)) if name not in left_out)
+    return (*(f"{ETC}/{name}" for name in names), _USERS)
 
 
 def digest(options: SlurmOnKubernetesOptions, cluster: Cluster) -> str:
     """What start.sh computes of these files."""
-    files = config(options, cluster)
+    files = config(options, cluster) | {"passwd": users(cluster)["passwd"]}
     text = "".join(files[path.rpartition("/")[2]] for path in reloaded(options, cluster))
     return hashlib.sha256(text.encode()).hexdigest()
 

@@ -72,7 +72,9 @@ def generated() -> dict[str, str]:
     """The pages that are made here, by path below docs/."""
     return {
         **commands.pages(),
-        **roles.pages(ROOT, effects(ROOT / "inventory"), roles.guides((ROOT / "README.md").read_text(), titles())),
+        **roles.pages(
+            ROOT, effects(ROOT / "inventory"), roles.guides((ROOT / "README.md").read_text(), titles())
+        ),
         **_of_the_repository(),
     }
 

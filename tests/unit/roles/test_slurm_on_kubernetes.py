@@ -329,7 +329,7 @@ def test_a_partition_reloads_and_a_port_makes_new_pods():
 
 def test_the_digest_is_what_the_start_script_computes(tmp_path):
     made = cluster()
-    files = texts.config(options(made), made)
+    files = texts.config(options(made), made) | {"passwd": texts.users(made)["passwd"]}
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     paths = [str(tmp_path / path.rpartition("/")[2]) for path in texts.reloaded(options(made), made)]
@@ -338,6 +338,7 @@ def test_the_digest_is_what_the_start_script_computes(tmp_path):
         capture_output=True, text=True, check=True, timeout=20,
     ).stdout.strip()  # fmt: skip
     assert printed == texts.digest(options(made), made)
+    assert texts.reloaded(options(made), made)[-1] == "/var/lib/extrausers/passwd", "a new user is loaded too"
 
 
 @pytest.mark.parametrize("given", [{}, {"network": "pod"}, {"login": {"enabled": False}}])
