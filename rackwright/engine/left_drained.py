@@ -18,6 +18,7 @@ from rackwright.model.cluster import Cluster
 from rackwright.model.ranges import fold
 from rackwright.workload.lookup import manager_of
 from rackwright.workload.protocol import Manager
+from rackwright.workload.several import forget_moved
 
 Noted = Callable[[str, str, list[str]], None]
 """(run, event, nodes): `resume`, that run's nodes were resumed; `released`, it no longer drains them."""
@@ -117,6 +118,7 @@ def _put_back(
     if not nodes:
         return "; ".join(texts)
     try:
+        forget_moved(manager, nodes)
         resumed = list(manager.resume(nodes, run))
     except RackwrightError as error:
         return _not_resumed(run, nodes, error)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from rackwright.engine.boots import Boots
 from rackwright.engine.journal import Journal
@@ -21,6 +21,7 @@ from rackwright.silences.silencer import Silencer
 from rackwright.ssh import Pool
 from rackwright.workload.lookup import manager_of
 from rackwright.workload.protocol import Manager
+from rackwright.workload.several import forget_moved
 
 
 class Rollout:
@@ -127,7 +128,8 @@ class Rollout:
             drained += self._reboot(self._reboots, manager, wave, drained)
         if manager is not None:
             untouched = self._reboots.refused if self._reboots is not None else []
-            self._resume(manager, [name for name in drained if self._outcomes[name].ok or name in untouched])
+            good = [name for name in drained if self._outcomes[name].ok or name in untouched]
+            self._resume(manager, good, as_declared=[name for name in good if name not in untouched])
 
     def _drain(
         self, manager: Manager, names: list[str], wave: Iterable[str], killing: Iterable[str] = ()
@@ -189,11 +191,12 @@ class Rollout:
             self._failed_reboot = f"{fold(reboots.failed)} did not come back after the reboot"
         return late
 
-    def _resume(self, manager: Manager, good: list[str]) -> None:
+    def _resume(self, manager: Manager, good: list[str], *, as_declared: Collection[str] = ()) -> None:
         """Resume nodes. If that fails, they stay drained and failed; a later run that finds them as declared resumes them."""
         if not good:
             return
         try:
+            forget_moved(manager, as_declared)
             resumed = list(manager.resume(good, self._journal.run))
         except RackwrightError as error:
             why = f"could not be resumed: {error.message}"

@@ -49,7 +49,7 @@ def runs_jobs(node: Node) -> bool:
 def manager_of(cluster: Cluster, shell: RootShell) -> Manager | None:
     """The manager of a cluster, reached through `shell`; None if no role runs one, `Several` if nodes have different ones."""
     kinds = {node.name: kind for node in cluster.nodes if (kind := kind_on(node)) is not None}
-    found: dict[WorkloadManager, Manager] = {
+    found: dict[WorkloadManager, OneManager] = {
         kind: _MANAGERS[kind](cluster, shell) for kind in dict.fromkeys(kinds.values())
     }
     if len(found) < 2:

@@ -215,6 +215,13 @@ class OneManager(Manager, Protocol):
 
     def __init__(self, cluster: Cluster, shell: RootShell) -> None: ...
 
+    def forget(self, nodes: Iterable[str]) -> None:
+        """Forget nodes that have another manager now: those of them that a run has drained, for leaving.
+
+        A manager whose own configuration lists its nodes has forgotten them by then.
+        """
+        ...
+
     @staticmethod
     def services(node: Node) -> tuple[str, ...]:
         """Units, besides the agent, that must run on a node for jobs to run."""

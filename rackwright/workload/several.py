@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from rackwright.errors import RackwrightError, WorkloadError
 from rackwright.model.ranges import fold
-from rackwright.workload.protocol import Job, JobStep, JobTrace, Manager, Output
+from rackwright.workload.protocol import Job, JobStep, JobTrace, Manager, OneManager, Output
 from rackwright.workload.states import NodeState
 
 
@@ -19,7 +19,7 @@ class Several:
     agent: ClassVar[str] = ""
     """Each node has its manager's: `of(node).agent`."""
 
-    def __init__(self, by_node: Mapping[str, Manager]) -> None:
+    def __init__(self, by_node: Mapping[str, OneManager]) -> None:
         """`by_node`: the manager of each node that has one."""
         self._by_node = dict(by_node)
         self._managers = list(dict.fromkeys(by_node.values()))
@@ -110,6 +110,12 @@ class Several:
                 of.setdefault(self._by_node[node], []).append(node)
         return [node for manager, names in of.items() for node in manager.resume(names, run)]
 
+    def forget_moved(self, nodes: Iterable[str]) -> None:
+        """These nodes are as declared: only their own manager keeps them."""
+        for manager in self._managers:
+            if moved := [node for node in nodes if self._by_node.get(node, manager) is not manager]:
+                manager.forget(moved)
+
     def drain_by_hand(self, node: str, reason: str) -> None:
         """In the node's manager."""
         self.of(node).drain_by_hand(node, reason)
@@ -150,3 +156,9 @@ def parts_of(manager: Manager, nodes: Sequence[str]) -> list[tuple[Manager, list
 def part_for(manager: Manager, node: str) -> Manager:
     """The manager of one node; in a cluster with several, WorkloadError for a node without one."""
     return manager.of(node) if isinstance(manager, Several) else manager
+
+
+def forget_moved(manager: Manager, nodes: Collection[str]) -> None:
+    """Nodes that are as declared: managers that they have left forget them."""
+    if isinstance(manager, Several):
+        manager.forget_moved(nodes)

@@ -124,6 +124,13 @@ class RayOptions(RunsRay, Listens, NeedsCertificates, WritesUnitFiles, ReservesM
         le=1000,
         description="Ray takes a node for dead after this many unanswered health checks, one every 3 s.",
     )
+    head_outage_seconds: int = Field(
+        default=600,
+        ge=60,
+        le=86400,
+        description="How long workers, their tasks and actors wait for a head that is away, e.g. for its reboot. Ray's own "
+        "default of 60 s ends them sooner; KubeRay gives workers 600 s.",
+    )
     log_mib: int = Field(
         default=100, ge=1, le=10240, description="Size at which one of Ray's logs is rotated."
     )

@@ -122,6 +122,7 @@ def unit_text(cluster: Cluster, node: Node, options: RayOptions) -> str:
         state=options.state,
         supervise=places.SUPERVISE,
         command=command,
+        head_outage_seconds=options.head_outage_seconds,
     )
 
 

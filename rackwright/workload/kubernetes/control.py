@@ -130,6 +130,13 @@ class Kubernetes:
         """Those whose reason still is this run's."""
         return self._drain_of(run).give_back([node for node in nodes if node not in self._not_drained])
 
+    def forget(self, nodes: Iterable[str]) -> None:
+        """Deletes the Node objects; a kubelet that starts again makes a new one."""
+        rows = self._kubectl.nodes()
+        left = [name for name in nodes if name in rows and rows[name].state(()).run is not None]
+        if left:
+            self._kubectl.answer(["delete", "node", "--ignore-not-found", *left])
+
     def drain_by_hand(self, node: str, reason: str) -> None:
         """Cordons; services stay, as jobs do."""
         row, pods = self._one(node)

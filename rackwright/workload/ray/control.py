@@ -144,6 +144,13 @@ class Ray:
             self._change("resume", node)
         return mine
 
+    def forget(self, nodes: Iterable[str]) -> None:
+        """The records of their drains go."""
+        known = self.states()
+        for node in nodes:
+            if node in known and known[node].run is not None:
+                self._change("resume", node)
+
     def drain_by_hand(self, node: str, reason: str) -> None:
         """The record has the operator's words."""
         state = self._known(node)

@@ -193,6 +193,9 @@ class Slurm:
             self._update(mine, "State=RESUME")
         return mine
 
+    def forget(self, nodes: Iterable[str]) -> None:
+        """slurm.conf does not name them any more."""
+
     def drain_by_hand(self, node: str, reason: str) -> None:
         """The reason begins with the operator's own words: Slurm has root as its user."""
         state = self._known(node)

@@ -182,6 +182,11 @@ class FakeKubernetes:
         if "-l" in words:
             self.steps.pop(words[words.index("-l") + 1].partition("=")[2], None)
             return ""
+        if words[0] == "node":
+            assert words[1] == "--ignore-not-found"
+            for name in words[2:]:
+                del self.nodes[name]
+            return ""
         assert {"--wait=false", "--ignore-not-found"} <= set(words)
         namespace, names = words[2], [word for word in words[3:] if not word.startswith("-")]
         assert namespace == "-n" or words[1] == "-n"

@@ -12,7 +12,7 @@ from rackwright.model.types import NodeRole
 from rackwright.workload.kubernetes.control import Kubernetes
 from rackwright.workload.lookup import declared_on, kind_on, manager_of, runs_jobs
 from rackwright.workload.protocol import JobStep
-from rackwright.workload.several import Several, part_for, parts_of
+from rackwright.workload.several import Several, forget_moved, part_for, parts_of
 from rackwright.workload.slurm.control import Slurm
 from tests.factories import RunsKube, RunsSlurm, make_cluster, make_node
 from tests.unit.workload.fake_kubernetes import FakeKubernetes
@@ -111,6 +111,18 @@ def test_a_node_that_has_moved_is_drained_in_its_earlier_manager_and_not_put_bac
     assert manager.resume(["k1"], "R1") == []
     assert both.slurm.nodes["k1"].drained
     assert "k1" not in manager.states()
+
+
+def test_a_node_that_left_kubernetes_is_forgotten_there_once_a_run_has_drained_it():
+    both = Both(slurm=("s1", "s2", "k1"), kube=("k1", "k2"))
+    kept = [node for node in CLUSTER.nodes if node.name != "k1"]
+    manager = manager_of(make_cluster(*kept, make_node("k1", 30, options=SLURM)), both)
+    forget_moved(manager, ["k1", "s1"])
+    assert set(both.kube.nodes) == {"k1", "k2"}, "in service there: not left yet"
+    assert manager.drain(["k1", "k2"], "R1", 1) == {}
+    forget_moved(manager, ["k1", "k2"])
+    assert set(both.kube.nodes) == {"k2"}
+    assert sorted(manager.resume(["k1", "k2"], "R1")) == ["k1", "k2"]
 
 
 def test_a_manager_that_refuses_undoes_the_drain_in_the_other():
