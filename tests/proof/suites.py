@@ -799,7 +799,8 @@ SUITES = (
         proves="On a rack whose nodes run a kubelet, kubeadm's Kubernetes 1.20.2, built from Debian's source, is installed from bare "
         "nodes; a second apply changes nothing, and verify's pods reach each other; simulated GPUs, quotas, preemption and the burn-in "
         "over MPI work in pods; drift is named and repaired, and a killed worker, a deleted node and a restored etcd come back. Of three control-plane "
-        "nodes the leader is killed and its address moves, and one that lost its disk is replaced.",
+        "nodes the leader is killed and its address moves, and one that lost its disk is replaced. Where one inventory has Slurm and "
+        "Kubernetes, a worker moves from one to the other and back.",
         paths=(
             *_ENGINE,
             *_RACKS,
@@ -832,6 +833,7 @@ SUITES = (
             "templates/lab",
             "tests/racks/kubernetes",
             "tests/racks/kubernetes_ha",
+            "tests/racks/kubernetes_mixed",
             "tests/racks/lab/conftest.py",
             "tests/racks/lab/test_kubelet_node.py",
             "tests/racks/lab/traces.py",
@@ -840,6 +842,7 @@ SUITES = (
         tests=(
             "tests/racks/kubernetes",
             "tests/racks/kubernetes_ha",
+            "tests/racks/kubernetes_mixed",
             "tests/racks/lab/test_kubelet_node.py",
             *("-m", "lab"),
         ),
