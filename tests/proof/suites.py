@@ -823,6 +823,9 @@ SUITES = (
                     "health",
                     "kubernetes",
                     "load_balancer",
+                    "mariadb",
+                    "munge",
+                    "slurm",
                     "time",
                 )
             ),
@@ -894,6 +897,7 @@ SUITES = (
             "roles/site_ca",
             "roles/time",
             "templates/ray",
+            "tests/racks/patience.py",
             "tests/racks/ray",
             "tests/racks/verified.py",
             "tests/ray_lock.py",
