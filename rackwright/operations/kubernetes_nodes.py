@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from shlex import quote
+from typing import Protocol
 
 from pyinfra.api.command import StringCommand
 from pyinfra.api.operation import operation
@@ -31,16 +32,30 @@ def member(
     yield StringCommand(write, _stdin=credentials() if state.is_executing else "")
 
 
-def image_archive(reference: str, url: str, sha256: str) -> None:
-    """containerd has this image for pods, from an archive that the site serves."""
+class Archived(Protocol):
+    """An image as an archive that the site serves."""
+
+    @property
+    def reference(self) -> str: ...
+    @property
+    def url(self) -> str: ...
+    @property
+    def sha256(self) -> str: ...
+
+
+def image_archives(images: Iterable[Archived]) -> None:
+    """containerd has these images for pods."""
     folder = "/var/lib/rackwright/images"
-    path = f"{folder}/{sha256[:16]}.tar"
     files.directory(name="Create the folder for image archives", path=folder, mode="700")
-    archives.download(name=f"Fetch the image {reference}", path=path, url=url, sha256=sha256)
-    setting(
-        name=f"Import the image {reference}",
-        target=f"image {reference}",
-        read=f"ctr -n k8s.io images ls -q 'name=={reference}'",
-        want=reference,
-        write=f"ctr -n k8s.io images import {quote(path)}",
-    )
+    for image in host.loop(list(images)):  # type: ignore[no-untyped-call]
+        path = f"{folder}/{image.sha256[:16]}.tar"
+        archives.download(
+            name=f"Fetch the image {image.reference}", path=path, url=image.url, sha256=image.sha256
+        )
+        setting(
+            name=f"Import the image {image.reference}",
+            target=f"image {image.reference}",
+            read=f"ctr -n k8s.io images ls -q 'name=={image.reference}'",
+            want=image.reference,
+            write=f"ctr -n k8s.io images import {quote(path)}",
+        )

@@ -11,7 +11,7 @@ from pyinfra.context import host
 from rackwright.data import Site, site_of
 from rackwright.model.platforms import Capability, has
 from rackwright.operations import files, packages, units
-from rackwright.operations.kubernetes_nodes import image_archive, member
+from rackwright.operations.kubernetes_nodes import image_archives, member
 from rackwright.operations.kubernetes_objects import kubernetes_objects
 from rackwright.operations.package_archive import package_archive
 from rackwright.operations.settings import setting
@@ -109,9 +109,8 @@ def _images(site: Site, options: KubernetesOptions) -> None:
     if options.mirror is None:
         return
     plane = options.runs_control_plane(site.node)
-    for one in read_mirror(site.cluster, options.mirror).images:
-        if plane or one.component not in images.CONTROL_PLANE:
-            image_archive(one.reference, one.url, one.sha256)
+    there = read_mirror(site.cluster, options.mirror).images
+    image_archives(one for one in there if plane or one.component not in images.CONTROL_PLANE)
 
 
 def _authorities(site: Site) -> None:

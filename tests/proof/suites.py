@@ -853,6 +853,28 @@ SUITES = (
         limit_seconds=7200,
     ),
     Suite(
+        name="kubernetes-conformance",
+        proves="Upstream's conformance tests of Kubernetes 1.20.2, built from the source that the lab's Kubernetes is built from, pass on a "
+        "control plane and two workers: all but those that need an image of upstream's registries, and those marked Serial, Slow or Disruptive.",
+        paths=(
+            *_ENGINE,
+            *_RACKS,
+            "inventory/kubernetes.yaml",
+            "roles/containerd",
+            "roles/firewall",
+            "roles/kubernetes",
+            "templates/containerd",
+            "templates/firewall",
+            "templates/kubernetes",
+            "templates/lab",
+            "tests/kubernetes_conformance.py",
+            "tests/racks/kubernetes_conformance",
+        ),
+        tests=("tests/racks/kubernetes_conformance", "-m", "lab"),
+        smoke=("tests/racks/kubernetes_conformance", "-m", "lab and smoke"),
+        limit_seconds=7200,
+    ),
+    Suite(
         name="slurm-on-kubernetes",
         proves="Slurm's daemons run as pods from the settings that they have on nodes: srun across two pods, with its accounting; "
         "a slurmctld that was killed comes back with its state, and drift of its files is named and repaired.",

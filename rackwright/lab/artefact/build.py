@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -68,20 +68,24 @@ def _programs(builder: Builder, tree: Path) -> Path:
     (tree / "lab").mkdir()
     for name, template in recipes.LAB_PROGRAMS.items():
         (tree / "lab" / f"{name}.go").write_text(template_source(template))
-    script = render(
+    (tree / "lab" / "build.sh").write_text(build_script(recipes.PROGRAMS, tuple(recipes.LAB_PROGRAMS)))
+    builder.inside(tree, "sh /lab/build.sh", _BUILD_SECONDS, shown="building Kubernetes")
+    return tree / "out"
+
+
+def build_script(programs: Sequence[str], lab_programs: Sequence[str]) -> str:
+    """Shell that fetches the source into a build environment and builds these programs of it into /out."""
+    return render(
         "lab/kubernetes_build.sh.j2",
         source=recipes.SOURCE,
         source_version=recipes.SOURCE_VERSION,
         version=recipes.VERSION,
         commit=recipes.COMMIT,
         epoch=recipes.EPOCH,
-        programs=list(recipes.PROGRAMS),
-        lab_programs=list(recipes.LAB_PROGRAMS),
+        programs=list(programs),
+        lab_programs=list(lab_programs),
         jobs=os.cpu_count() or 1,
     )
-    (tree / "lab" / "build.sh").write_text(script)
-    builder.inside(tree, "sh /lab/build.sh", _BUILD_SECONDS, shown="building Kubernetes")
-    return tree / "out"
 
 
 def _manifest(wanted: Recipe, folder: Path, seconds: dict[str, float]) -> str:

@@ -67,13 +67,13 @@ def write_images(builder: Builder, programs: Path, runtime: Path, mpi: Path, fol
         _fill(builder, content, runtime, tree)
         images.append(write_image(folder, tree, content.component, content.tag, content.config))
     tag = _version(builder, mpi, "openmpi-bin")
-    _slim(mpi)
+    slim(mpi)
     images.append(write_image(folder, mpi, "mpi", tag, {"Cmd": ["bash"]}))
     shutil.rmtree(staging)
     return images
 
 
-def _slim(tree: Path) -> None:
+def slim(tree: Path) -> None:
     """Remove from a Debian tree what no pod needs, and what makes each build differ."""
     for name in ("var/log", "var/cache", "var/lib/apt/lists", "usr/share/doc", "usr/share/man"):
         shutil.rmtree(tree / name, ignore_errors=True)
