@@ -4,27 +4,18 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from rackwright.roles.ray.places import ENVIRONMENTS, HEAD_UNIT, WITH_RAY, WORKER_UNIT
+from tests.racks.patience import until
 from tests.racks.site import Site
 from tests.racks.verified import named, results
 
 pytestmark = [pytest.mark.lab, pytest.mark.proof]
 
 HEAD, WORKER = "head1", "worker1"
-SECONDS = 120
-
-
-def until(true: Callable[[], bool], what: str, seconds: float = SECONDS) -> None:
-    """Wait for something to come true."""
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, f"no {what} within {seconds:g} s"
-        time.sleep(2)
 
 
 def listed(site: Site) -> dict[str, Any]:
