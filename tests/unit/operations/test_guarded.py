@@ -205,8 +205,9 @@ def test_a_control_side_that_is_killed_leaves_the_node_as_it_was(node, monkeypat
     monkeypatch.setattr(guarded, "confirm", lambda state, host, armed: True)
     node.apply(seconds=3)
     node.wait_until(lambda: node.conf.read_text() == "new\n")
-    node.wait_until(node.is_old)
-    assert "why unconfirmed" in node.program_runs("state", "demo")
+    # its report is the last thing that it writes
+    node.wait_until(lambda: "why unconfirmed" in node.program_runs("state", "demo"), seconds=30)
+    assert node.is_old()
     monkeypatch.undo()
 
 
