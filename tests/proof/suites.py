@@ -903,7 +903,8 @@ SUITES = (
         name="ray",
         proves="On a rack whose nodes have no route out, Ray is installed from wheels whose hashes are locked; a second apply changes "
         "nothing, and verify runs tasks, an actor that is killed, a spill, Train, Tune, Data and Serve; an edited environment and "
-        "undeclared resources are found; a killed raylet, a killed GCS and a worker that lost power come back; drains outlive restarts.",
+        "undeclared resources are found; a killed raylet, a head that was away and a worker that lost power come back; drains outlive restarts. A "
+        "service on Ray Serve grows with its load, and the workers that are left answer for one that lost power.",
         paths=(
             *_ENGINE,
             *_RACKS,
