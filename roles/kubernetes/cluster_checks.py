@@ -15,7 +15,9 @@ from rackwright.roles.kubernetes.options import KubernetesOptions
 
 _RESTARTS_MAX = 20
 """A static pod is restarted with every renewal of certificates and every reboot."""
-_PROBE_SECONDS = 150
+_PROBE_SECONDS = 240
+_NEIGHBOURS = 3
+"""Pods that each pod asks, besides itself."""
 CheckOf = CheckContext[KubernetesOptions]
 
 
@@ -80,7 +82,7 @@ def _certificate(context: CheckOf) -> str:
 
 
 def _pods_meet(context: CheckOf) -> str:
-    """A pod on every node that takes pods asks every other one: by address, by the name of its service, by DNS."""
+    """A pod on every node that takes pods asks some others by address, and all of them by the names of their service."""
     options = context.options
     nodes = [
         node.name
@@ -95,7 +97,9 @@ def _pods_meet(context: CheckOf) -> str:
         image=options.images.probe,
         nodes=nodes,
         domain=options.dns_domain,
-        seconds=_PROBE_SECONDS // 2,
+        seconds=_PROBE_SECONDS // 3,
+        neighbours=_NEIGHBOURS,
+        retry_seconds=30,
     )
     result = control_plane(context).run("sh -c %s", script)
     lines = [line for line in result.stdout.splitlines() if line.strip()]

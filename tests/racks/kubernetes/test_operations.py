@@ -20,7 +20,7 @@ from tests.racks.site import Site, operations
 pytestmark = [pytest.mark.lab, pytest.mark.proof]
 
 
-def deployment(name: str, replicas: int, script: str) -> dict[str, object]:
+def deployment(name: str, replicas: int, script: str, spread: str = "ScheduleAnyway") -> dict[str, object]:
     container = {
         "name": "c",
         "image": "rack.lab/busybox:1.37",
@@ -29,10 +29,10 @@ def deployment(name: str, replicas: int, script: str) -> dict[str, object]:
         "resources": {"requests": {"cpu": "20m", "memory": "8Mi"}},
         "readinessProbe": {"tcpSocket": {"port": 8080}, "periodSeconds": 1},
     }
-    spread = {
+    constraint = {
         "maxSkew": 1,
         "topologyKey": "kubernetes.io/hostname",
-        "whenUnsatisfiable": "ScheduleAnyway",
+        "whenUnsatisfiable": spread,
         "labelSelector": {"matchLabels": {"app": name}},
     }
     # a node that is silent loses its pods at once
@@ -47,7 +47,7 @@ def deployment(name: str, replicas: int, script: str) -> dict[str, object]:
     ]
     pod = {
         "terminationGracePeriodSeconds": 0,
-        "topologySpreadConstraints": [spread],
+        "topologySpreadConstraints": [constraint],
         "tolerations": away,
         "containers": [container],
     }
@@ -135,13 +135,14 @@ def test_a_worker_that_was_killed_comes_back(rack: Site):
 
 
 def _kill_a_worker(rack: Site) -> None:
-    objects(rack, deployment("web", 4, WEB))
+    objects(rack, deployment("web", 4, WEB, spread="DoNotSchedule"))
     service = {
         "apiVersion": "v1",
         "kind": "Service",
         "metadata": {"name": "web"},
         "spec": {
             "type": "NodePort",
+            "externalTrafficPolicy": "Local",  # a node answers with its own pods, not with those of a dead one
             "selector": {"app": "web"},
             "ports": [{"port": 80, "targetPort": 8080, "nodePort": 30080, "protocol": "TCP"}],
         },
