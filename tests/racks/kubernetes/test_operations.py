@@ -135,7 +135,7 @@ def test_a_worker_that_was_killed_comes_back(rack: Site):
 
 
 def _kill_a_worker(rack: Site) -> None:
-    objects(rack, deployment("web", 4, WEB, spread="DoNotSchedule"))
+    objects(rack, deployment("web", 2, WEB, spread="DoNotSchedule"))
     service = {
         "apiVersion": "v1",
         "kind": "Service",
