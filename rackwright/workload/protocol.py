@@ -216,9 +216,9 @@ class OneManager(Manager, Protocol):
     def __init__(self, cluster: Cluster, shell: RootShell) -> None: ...
 
     def forget(self, nodes: Iterable[str]) -> None:
-        """Forget nodes that have another manager now: those of them that a run has drained, for leaving.
+        """Forget nodes that have left for another manager: those of them that a run has drained and that no role of this one is on.
 
-        A manager whose own configuration lists its nodes has forgotten them by then.
+        A manager whose own configuration lists its nodes has forgotten them by then. One that does not run holds nothing up.
         """
         ...
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from rackwright.boundary import Refused, printable, read_json
 from rackwright.errors import WorkloadError
 from rackwright.model.cluster import Cluster, Node
+from rackwright.model.interfaces import RunsKubernetes
 from rackwright.workload.by_hand import checked_reason, refused
 from rackwright.workload.health_timer import schedule
 from rackwright.workload.kubernetes import patches, traces
@@ -132,8 +133,12 @@ class Kubernetes:
 
     def forget(self, nodes: Iterable[str]) -> None:
         """Deletes the Node objects; a kubelet that starts again makes a new one."""
-        rows = self._kubectl.nodes()
-        left = [name for name in nodes if name in rows and rows[name].state(()).run is not None]
+        try:
+            rows = self._kubectl.nodes()
+        except NotRunning:
+            return  # `verify` names what is left behind
+        gone = (name for name in nodes if self._cluster.by_name[name].offers(RunsKubernetes) is None)
+        left = [name for name in gone if name in rows and rows[name].state(()).run is not None]
         if left:
             self._kubectl.answer(["delete", "node", "--ignore-not-found", *left])
 

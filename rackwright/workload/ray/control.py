@@ -146,9 +146,13 @@ class Ray:
 
     def forget(self, nodes: Iterable[str]) -> None:
         """The records of their drains go."""
-        known = self.states()
+        answer = self._ask("nodes.py", "list")
+        if answer.exit_status != 0:
+            return
+        known = _parsed(answer).states
         for node in nodes:
-            if node in known and known[node].run is not None:
+            left = self._cluster.by_name[node].offers(RunsRay) is None
+            if left and node in known and known[node].run is not None:
                 self._change("resume", node)
 
     def drain_by_hand(self, node: str, reason: str) -> None:

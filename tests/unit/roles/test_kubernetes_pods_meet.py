@@ -95,3 +95,11 @@ def test_a_node_without_a_ready_pod_is_named(meet, monkeypatch):
     )
     status, printed, _ = meet()
     assert (status, printed) == (3, ["no pod became ready on worker2 within 2 s"])
+
+
+def test_an_image_without_the_tools_is_no_result(meet, tmp_path):
+    (tmp_path / "only").mkdir()
+    wrapped = KUBECTL.replace('POD=$pod exec "$@"', f'PATH={tmp_path}/only POD=$pod exec /bin/"$@"')
+    (tmp_path / "kubectl").write_text(wrapped)
+    status, printed, _ = meet()
+    assert (status, printed) == (1, [])

@@ -125,6 +125,25 @@ def test_a_node_that_left_kubernetes_is_forgotten_there_once_a_run_has_drained_i
     assert sorted(manager.resume(["k1", "k2"], "R1")) == ["k1", "k2"]
 
 
+def test_a_node_on_which_kubernetes_still_runs_is_never_forgotten_there():
+    """A head that is Slurm's worker too: drained in both for its reboot."""
+    both = Both(slurm=("s1", "s2", "k1"), kube=("k1", "k2"))
+    kept = [node for node in CLUSTER.nodes if node.name != "k1"]
+    manager = manager_of(make_cluster(*kept, make_node("k1", 30, options=SLURM | KUBE)), both)
+    assert manager.drain(["k1"], "R1", 1) == {}
+    forget_moved(manager, ["k1"])
+    assert set(both.kube.nodes) == {"k1", "k2"}
+
+
+def test_kubernetes_that_is_down_holds_up_no_node_of_slurm():
+    both = Both()
+    both.kube.silent = True
+    manager = manager_of(CLUSTER, both)
+    assert manager.drain(["s1"], "R1", 1) == {}
+    forget_moved(manager, ["s1"])
+    assert manager.resume(["s1"], "R1") == ["s1"]
+
+
 def test_a_manager_that_refuses_undoes_the_drain_in_the_other():
     both = Both()
     both.kube.error = "error: You must be logged in to the server (Unauthorized)"
