@@ -80,7 +80,7 @@ def _environment(site: Site, options: RayOptions) -> None:
         lock=lock,
         sha256=texts.sha256(lock),
         python=options.python,
-        source=texts.pip_source(site.cluster, options),
+        source=options.pip_source(site.cluster),
         keep=options.keep,
         proxy=proxy_variables(site.cluster, site.node),
     )

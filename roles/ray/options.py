@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.interfaces import ReservesMemory, WritesUnitFiles
-from rackwright.model.options import Frozen, RoleOptions
+from rackwright.model.options import Frozen
+from rackwright.model.python_environment import HasPythonEnvironment
 from rackwright.model.services import (
     Certificate,
     IssuesCertificates,
@@ -19,7 +19,7 @@ from rackwright.model.services import (
     NeedsCertificates,
     RunsRay,
 )
-from rackwright.model.strings import HttpUrl, NodePath
+from rackwright.model.strings import NodePath
 from rackwright.model.text import mistake
 from rackwright.model.types import NodeRole, Workload, WorkloadManager
 from rackwright.osfamily.names import names
@@ -69,7 +69,7 @@ class Ports(Frozen):
         return self
 
 
-class RayOptions(RunsRay, Listens, NeedsCertificates, WritesUnitFiles, ReservesMemory, RoleOptions):
+class RayOptions(RunsRay, Listens, NeedsCertificates, WritesUnitFiles, ReservesMemory, HasPythonEnvironment):
     """Ray with its head on one node and a worker on every node of the workload."""
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.HEAD, NodeRole.WORKER})
@@ -81,21 +81,6 @@ class RayOptions(RunsRay, Listens, NeedsCertificates, WritesUnitFiles, ReservesM
     uid: int = Field(
         default=380, ge=1, lt=65534, description="User and group id of `ray`, the same everywhere."
     )
-    python: NodePath = Field(
-        default="/usr/bin/python3",
-        description="Python that the environment is made with; its minor version is in the lock.",
-    )
-    lock: Path | None = Field(
-        default=None,
-        description="A requirements file with hashes, beside the cluster file, e.g. with torch. None: rackwright's own.",
-    )
-    index_url: HttpUrl | None = Field(
-        default=None, description="Python package index. None: `mirrors.pypi`, and without it PyPI."
-    )
-    wheels: HttpUrl | None = Field(
-        default=None, description="A page that links to every wheel of the lock, for sites without an index."
-    )
-    keep: int = Field(default=1, ge=1, le=20, description="Former environments that are kept.")
 
     core_spec_count: int = Field(default=0, ge=0, description="Cores of each worker kept from tasks.")
     head_cpus: int = Field(
@@ -144,10 +129,6 @@ class RayOptions(RunsRay, Listens, NeedsCertificates, WritesUnitFiles, ReservesM
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        if self.wheels is not None and self.index_url is not None:
-            raise mistake(
-                "Wheels come from `wheels` or from `index_url`, not from both.", "remove one of them"
-            )
         if wrong := sorted(_RESERVED & self.resources.keys()):
             raise mistake(
                 f"{wrong[0]} is one of Ray's own resources.", "the SKU declares it, or another option"

@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from pathlib import Path
-from urllib.parse import urlsplit
 
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.services import IssuesCertificates
@@ -21,9 +19,8 @@ _MIB = 1024**2
 
 def lock_text(cluster: Cluster, options: RayOptions) -> str:
     """The site's lock, or rackwright's own. OSError if it cannot be read."""
-    if options.lock is None:
-        return render("ray/requirements.txt.j2")
-    return (Path(cluster.path).parent / options.lock).read_text()
+    own = options.site_lock(cluster)
+    return render("ray/requirements.txt.j2") if own is None else own
 
 
 def sha256(text: str) -> str:
@@ -35,20 +32,6 @@ def locked_version(lock: str) -> str:
     """Ray's version in a lock, `` if it has none."""
     found = (line.partition("==")[2].split()[0] for line in lock.splitlines() if line.startswith("ray=="))
     return next(found, "")
-
-
-def pip_source(cluster: Cluster, options: RayOptions) -> tuple[str, ...]:
-    """pip's options for where wheels come from. Hashes are compared, so plain HTTP reveals and changes nothing."""
-    page = options.wheels
-    index = options.index_url or cluster.mirrors.pypi
-    if page is not None:
-        source: tuple[str, ...] = ("--no-index", "--find-links", page)
-    elif index is not None:
-        source = ("--index-url", index)
-    else:
-        return ()
-    url = urlsplit(page or index or "")
-    return (*source, "--trusted-host", url.netloc) if url.scheme == "http" else source
 
 
 def start_command(cluster: Cluster, node: Node, options: RayOptions) -> tuple[str, ...]:

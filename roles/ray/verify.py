@@ -6,8 +6,8 @@ from functools import partial
 
 from rackwright.claims.check import Check, CheckContext, Undetermined, fail
 from rackwright.claims.files import as_rendered, has_access
+from rackwright.claims.python_environments import installed_as_declared, wheels_as_locked
 from rackwright.claims.units import runs
-from rackwright.facts.python_environments import PythonEnvironments
 from rackwright.model.cluster import Node
 from rackwright.roles.ray import cluster_checks, connections, places, reading, texts
 from rackwright.roles.ray.options import RayOptions
@@ -39,25 +39,15 @@ def _access(context: CheckContext[RayOptions]) -> str:
 
 
 def _environment(context: CheckContext[RayOptions]) -> str:
-    """The one in use is of the declared lock, and no file of it was touched since it was installed."""
-    there = context.fact(PythonEnvironments, places.ENVIRONMENTS)
-    digest = texts.sha256(texts.lock_text(context.cluster, context.options))[:16]
-    if there.current is None:
-        fail(f"{places.ENVIRONMENTS}/current does not exist")
-    if there.current.partition(".")[0] != digest:
-        fail(f"the environment is of the lock {there.current.partition('.')[0]}, not {digest}")
-    if not there.whole:
-        fail(f"files of {places.ENVIRONMENTS}/{there.current} have changed since it was installed")
-    return f"{there.current}, as installed"
+    return installed_as_declared(
+        context, places.ENVIRONMENTS, texts.lock_text(context.cluster, context.options)
+    )
 
 
 def _locked(context: CheckContext[RayOptions]) -> str:
-    """Each distribution has the locked version, and its files have the digests of its wheel."""
     lock = texts.lock_text(context.cluster, context.options)
-    found = context.json("timeout 55 %s -I -B -c %s", places.PYTHON, reading.DISTRIBUTIONS)
-    if problem := reading.environment_problem(found, lock):
-        fail(problem)
-    return f"Ray {texts.locked_version(lock)} and {len(reading.versions(found)) - 1} more, as locked"
+    version, others = wheels_as_locked(context, places.ENVIRONMENTS, lock, "ray")
+    return f"Ray {version} and {others} more, as locked"
 
 
 def _command_lines(context: CheckContext[RayOptions]) -> str:

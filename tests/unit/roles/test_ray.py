@@ -8,6 +8,7 @@ import shlex
 
 import pytest
 
+from rackwright.claims.python_environments import DISTRIBUTIONS, locked
 from rackwright.facts.python_environments import PythonEnvironments
 from rackwright.model.types import NodeRole, Workload
 from rackwright.roles.ray import connections, places, reading, sizes, texts
@@ -103,15 +104,15 @@ def test_reserved_cores_are_kept_from_tasks():
 
 
 def test_pip_takes_wheels_from_where_they_are_declared():
-    assert texts.pip_source(SITE, OPTIONS) == (
+    assert OPTIONS.pip_source(SITE) == (
         "--no-index",
         "--find-links",
         "http://10.9.0.1:8080/",
         "--trusted-host",
         "10.9.0.1:8080",
     )
-    assert texts.pip_source(SITE, RayOptions()) == ()
-    assert texts.pip_source(SITE, RayOptions(index_url="https://pypi.site/simple")) == (
+    assert RayOptions().pip_source(SITE) == ()
+    assert RayOptions(index_url="https://pypi.site/simple").pip_source(SITE) == (
         "--index-url",
         "https://pypi.site/simple",
     )
@@ -137,7 +138,7 @@ def test_the_programs_are_python_and_shell():
 
 def test_the_lock_names_ray_once_and_a_digest_for_each_package():
     assert texts.locked_version(LOCK) == "2.60.0"
-    names = reading.locked(LOCK)
+    names = locked(LOCK)
     assert {"ray", "pyarrow", "pandas", "numpy", "grpcio", "fastapi"} <= names.keys()
     assert LOCK.count("--hash=sha256:") > len(names)
 
@@ -153,7 +154,7 @@ def _prove(*words):
 
 
 def _distributions(**changed):
-    found = {name: min(versions) for name, versions in reading.locked(LOCK).items()} | {"pip": "25.1"}
+    found = {name: min(versions) for name, versions in locked(LOCK).items()} | {"pip": "25.1"}
     return json.dumps(
         {"distributions": found | changed.pop("distributions", {}), "wrong": [], "count": 0} | changed
     )
@@ -172,7 +173,7 @@ TLS = tuple(
     for port in ("6381", "6379")
 )
 ENVIRONMENTS = asked(PythonEnvironments().command(places.ENVIRONMENTS))
-RECORDS = _line("timeout 55 %s -I -B -c %s", places.PYTHON, reading.DISTRIBUTIONS)
+RECORDS = _line("timeout 55 %s -I -B -c %s", places.PYTHON, DISTRIBUTIONS)
 SECRETS = _line(
     "sh -c %s sh %s", reading.IN_COMMAND_LINES, f"{places.TOKEN} {places.REDIS_PASSWORD} {places.GCS_FLAGS}"
 )
