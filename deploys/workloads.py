@@ -22,6 +22,8 @@ from rackwright.roles.munge.options import MungeOptions
 from rackwright.roles.ray.deploy import leaves as leaves_ray
 from rackwright.roles.ray.deploy import ray
 from rackwright.roles.ray.options import RayOptions
+from rackwright.roles.ray_on_slurm.deploy import ray_on_slurm
+from rackwright.roles.ray_on_slurm.options import RayOnSlurmOptions
 from rackwright.roles.slurm.deploy import leaves as leaves_slurm
 from rackwright.roles.slurm.deploy import slurm
 from rackwright.roles.slurm.options import SlurmOptions
@@ -40,6 +42,8 @@ if (o := options_for(host, "mariadb", MariadbOptions)) is not None:
     mariadb(options=o)
 if (o := options_for(host, "slurm", SlurmOptions)) is not None:
     slurm(options=o)
+if (o := options_for(host, "ray_on_slurm", RayOnSlurmOptions)) is not None:
+    ray_on_slurm(options=o)
 if (o := options_for(host, "kubernetes", KubernetesOptions)) is not None:
     kubernetes(options=o)
 if (o := options_for(host, "kubernetes_addons", KubernetesAddonsOptions)) is not None:

@@ -115,6 +115,12 @@ class Node(Frozen):
         return unit_name(self.switches) if self.switches else None
 
     @property
+    def memory_mib(self) -> int:
+        """As declared: the SKU's, in the lab that of the `lab:` entry."""
+        in_lab = self.platform is not Platform.BARE_METAL and self.lab is not None
+        return self.lab.memory_mib if in_lab and self.lab else self.sku.memory_mib
+
+    @property
     def simulates_gpus(self) -> bool:
         """Whether the lab simulates its GPUs."""
         lab = self.lab is not None and self.lab.gpus == "simulated"

@@ -20,27 +20,21 @@ def _lab(node: Node) -> LabSize | None:
     return None if node.platform is Platform.BARE_METAL else node.lab
 
 
-def installed_mib(node: Node) -> int:
-    """The node's memory: in the lab its container's."""
-    lab = _lab(node)
-    return node.sku.memory_mib if lab is None else lab.memory_mib
-
-
 def reserved_mib(node: Node, options: RayOptions) -> int:
     """For the system and Ray's own processes."""
-    return min(options.reserved_memory_mib, installed_mib(node) // 4)
+    return min(options.reserved_memory_mib, node.memory_mib // 4)
 
 
 def object_store_mib(node: Node, options: RayOptions) -> int:
     """Shared memory for objects; its pages count as the node's memory only once they are used."""
     if options.object_store_mib is not None:
         return options.object_store_mib
-    return max(_LEAST_MIB, int(installed_mib(node) * options.object_store_fraction))
+    return max(_LEAST_MIB, int(node.memory_mib * options.object_store_fraction))
 
 
 def memory_mib(node: Node, options: RayOptions) -> int:
     """What tasks may ask for."""
-    return installed_mib(node) - object_store_mib(node, options) - reserved_mib(node, options)
+    return node.memory_mib - object_store_mib(node, options) - reserved_mib(node, options)
 
 
 def cpus(node: Node, options: RayOptions) -> int:
@@ -87,7 +81,7 @@ def problems(node: Node, options: RayOptions) -> Iterable[tuple[str, str, str | 
     if memory_mib(node, options) < 1:
         yield (
             "object_store_fraction" if options.object_store_mib is None else "object_store_mib",
-            f"{node.name} has {installed_mib(node)} MiB, so no memory is left for tasks.",
+            f"{node.name} has {node.memory_mib} MiB, so no memory is left for tasks.",
             "make the object store smaller",
         )
     if not options.is_head(node) and cpus(node, options) < 1:

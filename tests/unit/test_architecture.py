@@ -48,6 +48,7 @@ SLURM_ROOMS = (
     "rackwright/alerts",  # runbooks contain commands to type
     "rackwright/drill/slurm_drills.py",  # breaks Slurm on purpose
     "roles/enroot_pyxis",  # builds a plugin of Slurm's and has to ask srun for it
+    "roles/ray_on_slurm",  # asks salloc for a job
     "roles/hpc_stack",  # asks srun to start MPI's processes
 )
 FINDS_SLURM = ("rackwright/workload/lookup.py", "rackwright/workload/on_node.py")
