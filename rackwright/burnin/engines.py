@@ -11,7 +11,7 @@ from rackwright.burnin.finding import Finding
 from rackwright.burnin.on_each import search_path
 from rackwright.burnin.possible import busbw_max
 from rackwright.burnin.rails import Rail
-from rackwright.burnin.transport import judge_devices, parse_transports
+from rackwright.burnin.transport import judge_nccl
 from rackwright.burnin.verbs import linger_seconds, over_verbs
 from rackwright.errors import BurninError
 from rackwright.model.cluster import Node
@@ -21,7 +21,7 @@ from rackwright.render import render
 from rackwright.status import Status
 from rackwright.workload.protocol import JobStep, gpus_of
 
-EngineName = Literal["nccl-tests", "mpi"]
+EngineName = Literal["nccl-tests", "mpi", "ray-nccl", "ray-gloo"]
 
 _SPLIT_RANKS = 2**16
 """Larger than any run; the number of groups times this must stay below 2^31."""
@@ -181,20 +181,8 @@ class NcclTests:
         return smallest
 
     def judge_transport(self, text: str, nodes: Sequence[str], together: int) -> list[Finding]:
-        """From NCCL's log; only between nodes. With declared RDMA devices, TCP is always wrong."""
-        if together < 2:
-            return []
-        devices = judge_devices(text, nodes, self._devices) if self._devices else []
-        found = parse_transports(text)
-        if self._settings.transport is not None:
-            judged = found.judge(self._settings.transport)
-            return devices if judged is None else [*devices, Finding(*judged)]
-        sockets = found.connections.get("NET/Socket", 0)
-        if not self._rails or not sockets:
-            return devices
-        used = f"NCCL used TCP for {sockets} of {sum(found.connections.values())} connections"
-        by_tcp = f"transport: {self._rails[0].kind} is declared, and {used} (NET/Socket)"
-        return [*devices, Finding(Status.FAIL, by_tcp)]
+        """From NCCL's log."""
+        return judge_nccl(self._settings, self._rails, self._devices, text, nodes, together)
 
 
 class Mpi:

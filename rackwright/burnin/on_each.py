@@ -44,6 +44,7 @@ def step_on_each(
         queue=settings.partition,
         gpus=gpus_of(members[0]),
         output_filter=output_filter,
+        start="each",
     )
 
 

@@ -22,7 +22,7 @@ from rackwright.status import Status
 
 NODES_AT_ONCE = 32
 """Jobs that the workload manager starts in parallel; a thousand nodes are about thirty turns of half a minute."""
-FLEET_FRACTION = {"nccl-tests": 0.95, "mpi": 0.5}
+FLEET_FRACTION = {"nccl-tests": 0.95, "ray-nccl": 0.95, "mpi": 0.5, "ray-gloo": 0.5}
 """Of the median of all nodes, where no floor is known. 5 % is the handbook's bound of node against fleet; ranks on
 CPUs share cores with all that runs there, so that only half is far from the others."""
 ENOUGH_TO_COMPARE = 3

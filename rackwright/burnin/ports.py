@@ -194,6 +194,7 @@ def port_step(cluster: Cluster, pairs: Sequence[Pair], *, latency: bool = True) 
         timeout_seconds=120 * factor + runs * (patience + 5),
         queue=settings.partition,
         gpus=gpus_of(first),
+        start="each",
     )
 
 

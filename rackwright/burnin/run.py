@@ -11,13 +11,14 @@ from rackwright.burnin.group import GroupRun
 from rackwright.burnin.measuring import Measurer, Progress
 from rackwright.burnin.profiles import Profile, plan_of
 from rackwright.burnin.rails import devices_of_nccl, rails_of
+from rackwright.burnin.ray_collective import RayCollective
 from rackwright.burnin.report import BurninReport, SkuGroup
 from rackwright.burnin.store import RESULTS
 from rackwright.errors import BurninError
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.ranges import fold
 from rackwright.model.selection import pick
-from rackwright.model.types import NodeRole
+from rackwright.model.types import NodeRole, WorkloadManager
 from rackwright.ssh import Pool, RootShell
 from rackwright.workload.lookup import kind_on, manager_of
 from rackwright.workload.protocol import gpus_of
@@ -37,7 +38,7 @@ def burnin(
     """Measure the workers through the workload manager, judge and store the result.
 
     `nodes` is a NodeSet expression of workers (None: all). `pairs` tests pairs of nodes even where no floor is
-    missed; `ranks_per_node` is for the mpi engine; `profile` and `hours` win over the cluster file's. Raises
+    missed; `ranks_per_node` is for ranks on CPUs; `profile` and `hours` win over the cluster file's. Raises
     BurninError when the declaration cannot be run; failures of the workload manager or a node are in the report.
     """
     groups = _alike(cluster, nodes)
@@ -78,6 +79,9 @@ def _keep(report: BurninReport) -> None:
 
 def _engine(cluster: Cluster, node: Node, ranks_per_node: int) -> Engine:
     rails, devices = rails_of(cluster, node), devices_of_nccl(cluster, node)
+    if kind_on(node) is WorkloadManager.RAY:
+        factor = cluster.ssh.time_factor
+        return RayCollective(cluster.burnin, node, ranks_per_node, rails, devices, factor)
     return engine_for(cluster.burnin, node, ranks_per_node, rails, devices)
 
 

@@ -40,7 +40,7 @@ _REDUCED = re.compile(r"^#?\s*Reducing maxBytes to (\d+) due to memory limitatio
 _VERSIONS = (
     re.compile(r"^(?:# )?(?:.*\s)?(NCCL) version (\d+\.\d+\S*)"),
     re.compile(r"^# (nccl-tests) version (\S+)"),
-    re.compile(r"^# (kernel|openmpi|numpy|mpi4py) version (\S.*?)\s*$"),
+    re.compile(r"^# (kernel|openmpi|numpy|mpi4py|ray|torch|cupy) version (\S.*?)\s*$"),
 )
 
 

@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rackwright.burnin.finding import Finding
+from rackwright.burnin.rails import Rail
 from rackwright.model.ranges import fold
+from rackwright.model.settings import Burnin
 from rackwright.status import Status
 
 LINE_MAX_CHARACTERS = 4096
@@ -92,3 +94,27 @@ def judge_devices(text: str, nodes: Sequence[str], meant: Sequence[str]) -> list
         )
         findings.append(Finding(Status.UNKNOWN, why))
     return findings
+
+
+def judge_nccl(
+    settings: Burnin,
+    rails: Sequence[Rail],
+    devices: Sequence[str],
+    text: str,
+    nodes: Sequence[str],
+    together: int,
+) -> list[Finding]:
+    """From NCCL's log; only between nodes. With declared RDMA devices, TCP is always wrong."""
+    if together < 2:
+        return []
+    found = parse_transports(text)
+    against = judge_devices(text, nodes, devices) if devices else []
+    if settings.transport is not None:
+        judged = found.judge(settings.transport)
+        return against if judged is None else [*against, Finding(*judged)]
+    sockets = found.connections.get("NET/Socket", 0)
+    if not rails or not sockets:
+        return against
+    used = f"NCCL used TCP for {sockets} of {sum(found.connections.values())} connections"
+    by_tcp = f"transport: {rails[0].kind} is declared, and {used} (NET/Socket)"
+    return [*against, Finding(Status.FAIL, by_tcp)]

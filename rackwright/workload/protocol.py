@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 
 from rackwright.boundary import printable
 from rackwright.model.cluster import Cluster, Node
@@ -35,7 +35,7 @@ def gpus_of(node: Node) -> tuple[GpuRequest, ...]:
 
 @dataclass(frozen=True)
 class JobStep:
-    """One MPI program on some nodes, with exclusive use of them."""
+    """One program on some nodes, with exclusive use of them."""
 
     nodes: tuple[str, ...]
     tasks_per_node: int
@@ -51,6 +51,9 @@ class JobStep:
     """An awk program through which the output goes before it travels; None: all of it travels."""
     purpose: str = "burnin"
     """In the job's name, as users see it in the queue and in accounting."""
+    start: Literal["mpi", "each", "driver"] = "mpi"
+    """`mpi`: ranks of one MPI program. `each`: tasks that need no launcher to find each other. `driver`: `command` is the
+    arguments of a Python program that asks the manager for its tasks itself, for managers with such an interface."""
 
 
 @dataclass(frozen=True)
@@ -196,7 +199,10 @@ class Manager(Protocol):
         ...
 
     def run(self, step: JobStep) -> Output:
-        """Run a step to its end; cancelled when it is given up (a timeout, Ctrl-C, a lost connection)."""
+        """Run a step to its end; cancelled when it is given up (a timeout, Ctrl-C, a lost connection).
+
+        WorkloadError for a step that this manager cannot start.
+        """
         ...
 
     def cancel(self) -> None:

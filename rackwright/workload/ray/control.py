@@ -22,12 +22,12 @@ from rackwright.model.services import RunsRay
 from rackwright.workload.by_hand import checked_reason, refused
 from rackwright.workload.protocol import HealthSchedule, Job, JobStep, JobTrace, Output
 from rackwright.workload.ray.output import Listed, parse_listed
+from rackwright.workload.ray.steps import WITH_RAY, Steps
 from rackwright.workload.states import ROLLOUT_PREFIX, NoAnswer, NodeState
 
 if TYPE_CHECKING:
     from rackwright.ssh import RootShell
 
-_WITH_RAY = "/usr/lib/rackwright-ray/with-ray"
 _HEAD_UNITS = ("redis-server@rackwright-ray.service", "ray-head.service")
 _IDLE_WORKERS = frozenset({"ray::IDLE", "ray::IDLE_SpillWorker", "ray::IDLE_RestoreWorker"})
 """Process titles of workers without work (ray, python/ray/_private/workers/default_worker.py, read 2026-11-28)."""
@@ -51,6 +51,7 @@ class Ray:
         offers = (node.offers(RunsRay) for node in cluster.nodes)
         role = next((given for given in offers if given is not None), None)
         self._head = (cluster.primary if role is None else role.head_node(cluster)).name
+        self._steps = Steps(self._head, shell, cluster.ssh.time_factor)
         self._not_drained: set[str] = set()
         """Nodes that could not be drained because the head did not answer."""
 
@@ -63,7 +64,7 @@ class Ray:
     @staticmethod
     def resume_command(node: str) -> str:
         """On the head."""
-        return f"{_WITH_RAY} nodes.py resume {node}"
+        return f"{WITH_RAY} nodes.py resume {node}"
 
     @staticmethod
     def job_question(node: str) -> str:
@@ -171,14 +172,12 @@ class Ray:
         self._change("resume", node)
 
     def run(self, step: JobStep) -> Output:
-        """Steps are MPI programs, which Ray does not start."""
-        raise WorkloadError(
-            "Ray starts no MPI program: neither the burn-in nor the benchmark of storage can run through it.",
-            hint="run them before these nodes get `workload: ray`, with Slurm",
-        )
+        """A driver, on the head."""
+        return self._steps.run(step)
 
     def cancel(self) -> None:
-        """No step is ever under way."""
+        """Their drivers end, and Ray ends their tasks."""
+        self._steps.cancel()
 
     def _known(self, node: str) -> NodeState:
         known = self.states()
@@ -214,7 +213,7 @@ class Ray:
         return _parsed(result)
 
     def _ask(self, *words: str, seconds: int = _COMMAND_SECONDS) -> CommandResult:
-        line = f"timeout {seconds - 5} {shlex.join([_WITH_RAY, *words])}"
+        line = f"timeout {seconds - 5} {shlex.join([WITH_RAY, *words])}"
         return self._shell.run(self._head, line, timeout=seconds)
 
 
