@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -38,9 +38,9 @@ _REQUIREMENT = re.compile(
 )
 
 
-def requirements(lock: str) -> str:
+def requirements(lock: str, python: str = PYTHON) -> str:
     """Those of one Python, without markers: pip evaluates them for its own interpreter."""
-    there = environment_of(PYTHON, MACHINE)
+    there = environment_of(python, MACHINE)
     return "".join(
         f"{found['name']} \\\n{found['hashes']}"
         for found in _REQUIREMENT.finditer(lock)
@@ -48,37 +48,35 @@ def requirements(lock: str) -> str:
     )
 
 
-def downloaded() -> Path:
-    """The folder of wheels; 210 MB that are downloaded once for each lock."""
-    wanted = requirements(render("ray/requirements.txt.j2"))
+def downloaded(lock: str | None = None, python: str = PYTHON, more: str = "", *options: str) -> Path:
+    """The folder of a lock's wheels (None: the role's own, 210 MB), downloaded once.
+
+    `more` are further requirements, downloaded with these options of pip.
+    """
+    parts = [(requirements(lock or render("ray/requirements.txt.j2"), python), ()), (more, options)]
+    wanted = "".join(text for text, _ in parts)
     folder = names.lab_dir() / "wheels" / hashlib.sha256(wanted.encode()).hexdigest()[:16]
     if (folder / "complete").exists():
         return folder
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "requirements.txt").write_text(wanted)
-    platforms = [f"--platform={one}_{MACHINE}" for one in _MANYLINUX]
-    line = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes"]
-    subprocess.run(
-        [
-            *line,
-            "--only-binary=:all:",
-            f"--python-version={PYTHON}",
-            *platforms,
-            "-d",
-            str(folder),
-            "-r",
-            str(folder / "requirements.txt"),
-        ],
-        check=True,
-        timeout=900,
-    )
+    for text, chosen in parts:
+        if text:
+            _download(folder, text, python, chosen)
     (folder / "complete").touch()
     return folder
 
 
+def _download(folder: Path, wanted: str, python: str, options: Sequence[str]) -> None:
+    (folder / "requirements.txt").write_text(wanted)
+    platforms = [f"--platform={one}_{MACHINE}" for one in _MANYLINUX]
+    line = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes"]
+    chosen = ["--only-binary=:all:", f"--python-version={python}", *platforms, *options, "-d", str(folder)]
+    subprocess.run([*line, *chosen, "-r", str(folder / "requirements.txt")], check=True, timeout=900)
+
+
 @contextmanager
-def served(rack: str, address: str) -> Iterator[str]:
-    """Until the end of the block, at the URL, which nodes of the rack reach."""
+def served(rack: str, address: str, folder: Path | None = None) -> Iterator[str]:
+    """A folder of wheels (None: the role's own), until the end of the block, at the URL, which nodes of the rack reach."""
     command = [
         sys.executable,
         "-m",
@@ -86,7 +84,7 @@ def served(rack: str, address: str) -> Iterator[str]:
         "--bind",
         address,
         "--directory",
-        str(downloaded()),
+        str(folder or downloaded()),
         str(PORT),
     ]
     inside = network.inside(names.namespace(rack), command)

@@ -112,7 +112,7 @@ class RayCollective:
             largest=largest,
             iterations=settings.iterations if nccl else max(settings.iterations, 3),
             seconds_per_size=_NCCL_SECONDS_PER_SIZE if nccl else _GLOO_SECONDS_PER_SIZE,
-            start_seconds=self._start_seconds,
+            start_seconds=self._start_seconds + len(groups) * len(groups[0]) // 2,
         )
         return JobStep(
             nodes=tuple(node for group in groups for node in group),

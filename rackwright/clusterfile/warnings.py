@@ -15,6 +15,7 @@ from rackwright.model.interfaces import (
     SetsUpGpuRepository,
 )
 from rackwright.model.ranges import fold
+from rackwright.model.services import RunsRay
 from rackwright.model.sku import Architecture, NvSwitch
 from rackwright.model.types import NodeRole, Platform
 
@@ -80,10 +81,15 @@ def _no_collectives(report: Report, cluster: Cluster) -> None:
     workers = [
         node
         for node in cluster.holding(NodeRole.WORKER)
-        # with Kubernetes, they are in an image
-        if node.offers(RunsWorkloadManager) is not None and node.offers(RunsKubernetes) is None
+        # with Kubernetes they are in an image, with Ray in its environment
+        if node.offers(RunsWorkloadManager) is not None
+        and node.offers(RunsKubernetes) is None
+        and node.offers(RunsRay) is None
     ]
-    if not report.document.holds(("burnin",)) or not workers:
+    if not report.document.holds(("burnin",)):
+        return
+    _no_collectives_in_ray(report, cluster)
+    if not workers:
         return
     if any(node.offers(ProvidesCollectives) is not None for node in workers):
         return
@@ -95,6 +101,21 @@ def _no_collectives(report: Report, cluster: Cluster) -> None:
         f"add {known} under `roles`, unless the image has them" if known else "install them in the image",
         key=True,
     )
+
+
+def _no_collectives_in_ray(report: Report, cluster: Cluster) -> None:
+    for node in cluster.holding(NodeRole.WORKER):
+        if (ray := node.offers(RunsRay)) is None:
+            continue
+        gpus = node.sku.gpus is not None and cluster.burnin.engine != "mpi"
+        if (missing := ray.missing_for_collectives(cluster, gpus=gpus)) is not None:
+            report.warn(
+                ("burnin",),
+                f"The burn-in of {node.name} needs {missing} in Ray's environment, and its lock has none.",
+                "give the role a `lock` that has it",
+                key=True,
+            )
+            return
 
 
 def _roles_with(interface: type) -> str:

@@ -138,3 +138,7 @@ class RunsRay(RunsWorkloadManager):
     def head_node(self, cluster: Cluster) -> Node:
         """That node."""
         raise NotImplementedError
+
+    def missing_for_collectives(self, cluster: Cluster, *, gpus: bool) -> str | None:
+        """The package that the burn-in through Ray needs, between GPUs or CPUs, and that its environment lacks; or None."""
+        raise NotImplementedError

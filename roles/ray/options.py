@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -148,6 +149,15 @@ class RayOptions(RunsRay, Listens, NeedsCertificates, WritesUnitFiles, ReservesM
     def head_node(self, cluster: Cluster) -> Node:
         """The node that runs Ray's head."""
         return next((node for node in cluster.nodes if self.is_head(node)), cluster.primary)
+
+    def missing_for_collectives(self, cluster: Cluster, *, gpus: bool) -> str | None:
+        """NCCL is reached through cupy, gloo through torch (ray/util/collective of 2.60, read 2026-11-28)."""
+        wanted, line = ("cupy", r"^cupy(-cuda\d+x)?==") if gpus else ("torch", r"^torch==")
+        try:
+            lock = self.site_lock(cluster) or ""  # rackwright's own has neither
+        except OSError:
+            return wanted
+        return None if re.search(line, lock, re.MULTILINE) else wanted
 
     def address(self, cluster: Cluster) -> str:
         """Where programs connect: the head's GCS."""

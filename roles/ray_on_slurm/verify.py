@@ -19,10 +19,10 @@ _WAIT_SECONDS = 30
 _MOST_MIB = 4096
 """Memory of the job on each node; on a small node two thirds of what it has."""
 _NO_ROOM = (
-    "Requested nodes are busy",
+    "nodes are busy",
+    "allocate resources: Connection timed out",  # --immediate is over
     "Unable to contact slurm controller",
     "Connection refused",
-    "Immediate",
 )
 PROGRAM = """\
 import json, socket, ray

@@ -29,6 +29,8 @@ class FakeRay:
         self.garbled: str | None = None
         self.polls_until_free = -1
         self.commands: list[tuple[str, str]] = []
+        self.reply: str | Exception = ""
+        """What a driver prints, or what becomes of the connection."""
 
     def run(self, node, command, *, stdin=None, timeout):
         self.commands.append((node, command))
@@ -37,6 +39,12 @@ class FakeRay:
             self._settle()
             return CommandResult(command, 0, "", "")
         assert node == "head1"
+        if command.startswith("pkill "):
+            return CommandResult(command, 0, "", "")
+        if command.startswith("{ env "):
+            if isinstance(self.reply, Exception):
+                raise self.reply
+            return CommandResult(command, 0, self.reply, "")
         words = shlex.split(command)
         assert words[0] == "timeout"
         assert words[2:4] == ["/usr/lib/rackwright-ray/with-ray", "nodes.py"]

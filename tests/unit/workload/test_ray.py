@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+import shlex
+
 import pytest
 
-from rackwright.errors import WorkloadError
+from rackwright.errors import ConnectionFailed, WorkloadError
 from rackwright.model.types import NodeRole
 from rackwright.roles.ray.options import RayOptions
 from rackwright.roles.ray.places import WITH_RAY
@@ -150,3 +153,45 @@ def test_what_ray_drained_itself_is_no_persons_drain(ray, backend):
 def test_mpi_programs_are_refused(ray):
     with pytest.raises(WorkloadError, match="Ray starts no MPI program"):
         ray.run(JobStep(("w1",), 1, ("true",), 60))
+
+
+def test_a_driver_runs_on_the_head_and_its_status_is_the_steps(ray, backend):
+    backend.reply = "a line\n# driver exit status 3\n"
+    step = JobStep(("w1",), 1, ("-c", "print(1)"), 60, environment={"A": "b c"}, start="driver")
+    output = ray.run(step)
+    assert (output.text.strip(), output.exit_status) == ("a line", 3)
+    assert output.problem == "Ray's driver exited 3"
+    (node, line) = backend.commands[-1]
+    assert node == "head1"
+    words = shlex.split(line)
+    assert words[1:3] == ["env", 'RACKWRIGHT_STEP_ENVIRONMENT={"A": "b c"}']
+    assert words[3:10] == ["timeout", "-k", "10", "120", WITH_RAY, "-c", "print(1)"]
+    assert words[10].startswith("rackwright-burnin-")
+
+
+def test_separate_tasks_are_a_driver_of_their_own(ray, backend):
+    backend.reply = "# driver exit status 0\n"
+    step = JobStep(("w1", "w2"), 2, ("sh", "-c", "echo 'a b'"), 60, output_filter="{ print }", start="each")
+    assert ray.run(step).problem is None
+    line = backend.commands[-1][1]
+    assert line.endswith(" | awk '{ print }'")
+    words = shlex.split(line)
+    program = words[words.index("-c") + 1]
+    ast.parse(program)
+    assert (
+        """NODES, TASKS, COMMAND, START_SECONDS, SECONDS = ["w1", "w2"], 2, ["sh", "-c", "echo 'a b'"], 60, 60"""
+        in program
+    )
+
+
+@pytest.mark.parametrize("reply", ["no status\n", ConnectionFailed("head1 is gone")])
+def test_a_driver_that_is_given_up_is_ended_by_its_name(ray, backend, reply):
+    backend.reply = reply
+    step = JobStep(("w1",), 1, ("-c", "print(1)"), 60, start="driver")
+    if isinstance(reply, str):
+        assert ray.run(step).exit_status is None
+    else:
+        with pytest.raises(ConnectionFailed):
+            ray.run(step)
+    name = shlex.split(backend.commands[-2][1])[10]
+    assert backend.commands[-1] == ("head1", f"pkill -TERM -f '[r]{name[1:].rstrip(';')}'")
