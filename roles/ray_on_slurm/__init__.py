@@ -1,4 +1,4 @@
-"""ray_on_slurm: what a job of Slurm needs to run a Ray cluster of its own, on the nodes that Slurm gave it.
+"""ray_on_slurm: what a job of Slurm needs to run a Ray cluster on the nodes that Slurm gave it.
 
 No daemon and no secret: Ray starts with a job and ends with it, as the job's user, with the CPUs, memory and GPUs of the job.
 ray-job does it, and an sbatch script shows how. `ray symmetric-run`, Ray's own program for this, has Ray's fixed ports and

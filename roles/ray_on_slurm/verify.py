@@ -101,7 +101,7 @@ def _judged(nodes: tuple[Node, ...], found: dict[str, Any]) -> str:
     if wrong := sorted(names - found.keys()):
         fail(f"{', '.join(wrong)} did not join the job's Ray")
     if wrong := sorted(found.keys() - names):
-        fail(f"{printable(', '.join(wrong), 100)} joined the job's Ray, and the job has no such node")
+        fail(f"{printable(', '.join(wrong), 100)} joined the job's Ray, but the job does not have that node")
     for name, host in sorted(found.items()):
         if host != name:
             fail(f"a task for {name} ran on {printable(str(host), 60)}")

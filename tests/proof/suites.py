@@ -905,7 +905,7 @@ SUITES = (
         "nothing, and verify runs tasks, an actor that is killed, a spill, Train, Tune, Data and Serve; an edited environment and "
         "undeclared resources are found; a killed raylet, a head that was away and a worker that lost power come back; drains outlive restarts. A "
         "service on Ray Serve grows with its load, and the workers that are left answer for one that lost power. The burn-in reduces through "
-        "ray.util.collective with gloo. Jobs of Slurm start Ray clusters of their own side by side on the same nodes, closed to other users.",
+        "ray.util.collective with gloo. Jobs of Slurm start Ray side by side on the same nodes, closed to other users.",
         paths=(
             *_ENGINE,
             *_RACKS,

@@ -42,6 +42,9 @@ def rack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     (site.file.parent / LOCK).write_text(own + torch)
     with site.booted(), ray_wheels.served(site.name, _BRIDGE, wheels):
         site.apply()
+        site.cli(
+            "verify", str(site.file), "--role", "ray"
+        )  # a raylet joins seconds after its unit has started
         yield site
 
 

@@ -75,7 +75,7 @@ def test_the_environment_with_torch_is_as_locked(site: Site):
 
 def test_less_than_the_floor_fails(site: Site):
     with site.declaring(lambda content: content["burnin"].update(floor_busbw_gbs=9000)):
-        group = burnin(site, 1)
+        group = burnin(site, 3)
     assert any("below the floor of 9000 GB/s" in one["text"] for one in group["findings"]), group["findings"]
 
 
@@ -87,7 +87,7 @@ def test_work_that_runs_is_left_alone(site: Site):
     )
     try:
         until(lambda: "holds" in site.on(HEAD, "cat /tmp/holder.out"), "actor that holds a CPU", 120)
-        group = burnin(site, 1)
+        group = burnin(site, 4)
         assert any("not ready" in one["text"] for one in group["findings"]), group["findings"]
         assert site.on(HEAD, "systemctl is-active holder").strip() == "active"
     finally:

@@ -184,7 +184,7 @@ def test_a_job_without_room_for_ray_says_so(site: Site):
     assert state(site, job) == "FAILED 1:0"
     assert "of which none is left for tasks beside 80 MiB" in output(site, "ada", job)
     outside = as_user(site, FIRST, "ada", f"{RAY_JOB} python x.py 2>&1 || echo status $?")
-    assert "this is no job of Slurm" in outside
+    assert "start it in a job of Slurm" in outside
     assert outside.split()[-2:] == ["status", "2"]
 
 

@@ -124,8 +124,8 @@ def install():
             "init_collective_group": init_collective_group,
             "allreduce": allreduce,
             "barrier": barrier,
-            "ReduceOp": types.SimpleNamespace(MAX="max"),
         },
+        "ray.util.collective.types": {"ReduceOp": types.SimpleNamespace(MAX="max")},
         "ray.util.scheduling_strategies": {"NodeAffinitySchedulingStrategy": lambda node, soft: node},
         "torch": {"__version__": "2.13.0"},
         "cupy": {

@@ -239,6 +239,29 @@ def test_a_burnin_without_its_programs(tmp_path):
     )
 
 
+@pytest.mark.parametrize(
+    ("lock", "engine", "missing"),
+    [
+        (None, "mpi", "torch"),
+        ("torch==2.13.0+cpu \\\n", "mpi", None),
+        ("torch==2.13.0+cpu \\\n", "nccl-tests", "cupy"),
+        ("cupy-cuda13x==14.2.0 \\\n", "nccl-tests", None),
+        ("torchvision==0.29.1 \\\n", "mpi", "torch"),
+    ],
+)
+def test_a_burnin_through_ray_needs_its_backend_in_the_lock(tmp_path, lock, engine, missing):
+    text = Path("inventory/ray.yaml").read_text()
+    if lock is not None:
+        (tmp_path / "ray.txt").write_text(lock)
+        text = text.replace("  ray:\n", "  ray:\n    lock: ray.txt\n")
+    text = text.replace("workload: ray\n", "workload: ray\n    sku: lab-h100-node\n")
+    path = tmp_path / "ray.yaml"
+    path.write_text(f"{text}burnin: {{engine: {engine}}}\n")
+    found = [one.message for one in load(path, locked=False, warn=True).warnings if "burn-in" in one.message]
+    wanted = f"The burn-in of worker1 needs {missing} in Ray's environment, and its lock has none."
+    assert found == ([wanted] if missing else [])
+
+
 def test_a_burnin_with_its_programs(tmp_path, monkeypatch):
     from rackwright.model.interfaces import ProvidesCollectives
     from rackwright.model.options import RoleOptions

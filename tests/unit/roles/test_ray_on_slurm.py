@@ -166,7 +166,7 @@ def _run(*args, **environment):
     ("args", "message"),
     [
         ((), "which program? e.g. ray-job python train.py"),
-        (("python", "x.py"), f"this is no job of Slurm; try: sbatch {places.EXAMPLE} train.py"),
+        (("python", "x.py"), f"start it in a job of Slurm, e.g. sbatch {places.EXAMPLE} train.py"),
         (("--object-store-mib", "much", "x"), "invalid int value: 'much'"),
     ],
 )
