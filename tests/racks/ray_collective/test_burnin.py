@@ -44,7 +44,7 @@ def processes(site: Site) -> set[str]:
         f"{node}: {line}"
         for node in (HEAD, *WORKERS)
         for line in site.on(
-            node, "ps -eo args= | grep -E 'ray::Rank|[r]ackwright-burnin-' | cut -c-80 || :"
+            node, "ps -eo args= | grep -E '[r]ay::Rank|[r]ackwright-burnin-' | cut -c-80 || :"
         ).splitlines()
     }
 
