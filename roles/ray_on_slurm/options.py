@@ -38,8 +38,18 @@ class RayOnSlurmOptions(HasPythonEnvironment):
     )
 
     def problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
-        """Nodes without packages for it."""
+        """Nodes without packages for it, or with another environment in the same place."""
         for node in cluster.running("ray_on_slurm", self):
+            for role, other in node.options.items():
+                if not isinstance(other, HasPythonEnvironment) or other is self:
+                    continue
+                if (other.lock, other.python, other.keep) != (self.lock, self.python, self.keep):
+                    yield (
+                        "lock",
+                        f"{node.name} has the role {role} too, whose environment is in the same place.",
+                        "give both the same `lock`, `python` and `keep`",
+                    )
+                    return
             if not names(node.family, "ray").packages:
                 yield (
                     "",

@@ -16,6 +16,7 @@ import pytest
 from rackwright.claims.python_environments import DISTRIBUTIONS, locked
 from rackwright.facts.python_environments import PythonEnvironments
 from rackwright.model.types import NodeRole, Workload
+from rackwright.roles.ray.options import RayOptions
 from rackwright.roles.ray_on_slurm import places, texts
 from rackwright.roles.ray_on_slurm.options import RayOnSlurmOptions
 from rackwright.roles.ray_on_slurm.verify import CHECKS, PROGRAM, job_line
@@ -48,6 +49,14 @@ def test_it_is_on_login_nodes_and_workers_of_slurm_alone():
     cluster = make_cluster(*nodes)
     assert [node.name for node in cluster.running("ray_on_slurm")] == ["w2", "login1"]
     assert [node.name for node in texts.workers(cluster)] == ["w2"]
+
+
+def test_two_environments_in_one_place_are_refused():
+    for lock, found in ((None, []), ("torch.txt", ["lock"])):
+        options = {"ray": RayOptions(lock=lock), "ray_on_slurm": OPTIONS}
+        both = make_node("head1", 10, NodeRole.HEAD, NodeRole.LOGIN, options=options)
+        cluster = make_cluster(both)
+        assert [path for path, _, _ in OPTIONS.problems(cluster)] == found
 
 
 def test_the_example_asks_for_all_gpus_where_nodes_are_alike():
