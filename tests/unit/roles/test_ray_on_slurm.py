@@ -161,6 +161,10 @@ def test_a_long_tmpdir_is_not_used(ray_job, tmp_path, monkeypatch):
     assert folder.startswith("/tmp/ray-")
     assert list(deep.iterdir()) == []
     os.rmdir(folder)
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "missing"))
+    folder = ray_job.new_folder()
+    assert folder.startswith("/tmp/ray-")
+    os.rmdir(folder)
 
 
 def _run(*args, **environment):
