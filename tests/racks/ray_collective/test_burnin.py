@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import time
 from typing import Any
@@ -34,7 +33,7 @@ time.sleep(600)
 def burnin(site: Site, status: int) -> dict[str, Any]:
     """The only group of the result."""
     ran = site.cli("burnin", str(site.file), "--json", expect=status, timeout=1200)
-    (group,) = json.loads(ran.stdout)["groups"]
+    (group,) = ran.json()["groups"]
     return dict(group)
 
 
