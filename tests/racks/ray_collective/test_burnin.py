@@ -9,6 +9,9 @@ from typing import Any
 import pytest
 
 from rackwright.roles.ray.places import WITH_RAY
+from rackwright.ssh import Pool
+from rackwright.workload.lookup import manager_of
+from rackwright.workload.protocol import JobStep, Output
 from tests.racks.patience import until
 from tests.racks.site import Site
 from tests.racks.verified import results
@@ -70,6 +73,26 @@ def test_all_nodes_reduce_together_with_every_value_right(site: Site):
 def test_the_environment_with_torch_is_as_locked(site: Site):
     assert results(site, None, "--role", "ray").keys() == {"PASS"}
     site.plan(0)
+
+
+def test_tasks_that_need_no_launcher_run_on_each_node(site: Site):
+    def ran(script: str, seconds: int = 60) -> Output:
+        step = JobStep(
+            tuple(WORKERS), 1, ("sh", "-c", script), seconds, environment={"A": "b c"}, start="each"
+        )
+        with Pool(site.cluster) as shell:
+            manager = manager_of(site.cluster, shell)
+            assert manager is not None
+            return manager.run(step)
+
+    output = ran('echo "$(hostname) $A $(id -un)"')
+    assert (sorted(output.text.split("\n"))[-2:], output.problem) == (
+        [f"{node} b c ray" for node in WORKERS],
+        None,
+    )
+    assert ran("echo some text; exit 7").exit_status == 7
+    late = ran("echo begun; sleep 100", 5)
+    assert (late.exit_status, late.text.count("begun")) == (124, 2)
 
 
 def test_less_than_the_floor_fails(site: Site):
