@@ -43,10 +43,11 @@ _IGNORED = frozenset({"pip", "setuptools"})
 """Of the module venv itself."""
 
 
-def installed_as_declared(context: CheckContext[HasPythonEnvironment], root: str, lock: str) -> str:
-    """The one in use below `root` is of the declared lock, and no file of it was touched since it was installed."""
+def installed_as_declared(context: CheckContext[HasPythonEnvironment]) -> str:
+    """The one in use is of the declared lock, and no file of it was touched since it was installed."""
+    root = context.options.environments
     there = context.fact(PythonEnvironments, root)
-    digest = hashlib.sha256(lock.encode()).hexdigest()[:16]
+    digest = hashlib.sha256(context.options.lock_text(context.cluster).encode()).hexdigest()[:16]
     if there.current is None:
         fail(f"{root}/current does not exist")
     if there.current.partition(".")[0] != digest:
@@ -56,19 +57,16 @@ def installed_as_declared(context: CheckContext[HasPythonEnvironment], root: str
     return f"{there.current}, as installed"
 
 
-def wheels_as_locked(
-    context: CheckContext[HasPythonEnvironment], root: str, lock: str, needed: str
-) -> tuple[str, int]:
-    """Each distribution has the locked version, and its files have the digests of its wheel.
-
-    Returns the version of the distribution `needed` and how many others there are.
-    """
-    python = f"{root}/current/bin/python"
-    found = context.json("timeout 55 %s -I -B -c %s", python, DISTRIBUTIONS)
-    if problem := environment_problem(found, lock, needed):
+def wheels_as_locked(context: CheckContext[HasPythonEnvironment], needed: str) -> str:
+    """Each distribution has the locked version, and its files have the digests of its wheel; `needed` is among them."""
+    options = context.options
+    found = context.json(
+        "timeout 55 %s -I -B -c %s", f"{options.environments}/current/bin/python", DISTRIBUTIONS
+    )
+    if problem := environment_problem(found, options.lock_text(context.cluster), needed):
         fail(problem)
     there = versions(found)
-    return there[needed], len(there) - 1
+    return f"{needed} {there[needed]} and {len(there) - 1} more, as locked"
 
 
 def locked(lock: str) -> dict[str, set[str]]:

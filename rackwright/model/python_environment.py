@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 from urllib.parse import urlsplit
 
 from pydantic import Field, model_validator
@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 from rackwright.model.options import RoleOptions
 from rackwright.model.strings import HttpUrl, NodePath
 from rackwright.model.text import mistake
+from rackwright.render import render
 
 if TYPE_CHECKING:
     from rackwright.model.cluster import Cluster
@@ -18,6 +19,11 @@ if TYPE_CHECKING:
 
 class HasPythonEnvironment(RoleOptions):
     """Which wheels, where they come from, and with which Python."""
+
+    environments: ClassVar[str]
+    """The folder of environments on nodes; `current` in it is the one in use."""
+    own_lock: ClassVar[str]
+    """Template of rackwright's own lock."""
 
     python: NodePath = Field(
         default="/usr/bin/python3",
@@ -43,9 +49,11 @@ class HasPythonEnvironment(RoleOptions):
             )
         return self
 
-    def site_lock(self, cluster: Cluster) -> str | None:
-        """Text of the site's lock, or None for rackwright's own. OSError if it cannot be read."""
-        return None if self.lock is None else (Path(cluster.path).parent / self.lock).read_text()
+    def lock_text(self, cluster: Cluster) -> str:
+        """The site's lock, or rackwright's own. OSError if it cannot be read."""
+        if self.lock is None:
+            return render(self.own_lock)
+        return (Path(cluster.path).parent / self.lock).read_text()
 
     def pip_source(self, cluster: Cluster) -> tuple[str, ...]:
         """pip's options for where wheels come from. Hashes are compared, so plain HTTP reveals and changes nothing."""

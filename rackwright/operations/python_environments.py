@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Generator, Sequence
 from shlex import join, quote
 
@@ -9,12 +10,17 @@ from pyinfra.api.command import StringCommand
 from pyinfra.api.operation import operation
 from pyinfra.context import host
 
+from rackwright.data import site_of
 from rackwright.facts.python_environments import (
     DIGEST_COMMAND,
     MANIFEST,
     EnvironmentsState,
     PythonEnvironments,
 )
+from rackwright.model.proxy import proxy_variables
+from rackwright.model.python_environment import HasPythonEnvironment
+from rackwright.operations.packages import installed
+from rackwright.osfamily.names import names
 from rackwright.plan.changes import Change, record
 
 INSTALL_SECONDS = 1800
@@ -43,6 +49,24 @@ trap - EXIT
 ln -sfn "$e" .current.new
 mv -fT .current.new current
 """
+
+
+def locked_environment(options: HasPythonEnvironment) -> None:
+    """A role's environment, as its options declare it, and the packages that make it."""
+    site = site_of()
+    needed = names(site.node.family, "python_environments").packages
+    installed(name="Install what makes environments", packages=needed)
+    lock = options.lock_text(site.cluster)
+    environment(
+        name="Install the locked Python environment",
+        root=options.environments,
+        lock=lock,
+        sha256=hashlib.sha256(lock.encode()).hexdigest(),
+        python=options.python,
+        source=options.pip_source(site.cluster),
+        keep=options.keep,
+        proxy=proxy_variables(site.cluster, site.node),
+    )
 
 
 @operation()

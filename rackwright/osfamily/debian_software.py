@@ -99,7 +99,7 @@ SOFTWARE = {
     ),
     # Debian 12 has 1.1.1, Debian 13 1.2.1, Ubuntu's are in universe (packages.debian.org/age, packages.ubuntu.com/age)
     "backup": Names(("age", "gzip", "python3")),
-    "ray": Names(("python3-venv",)),
+    "python_environments": Names(("python3-venv",)),
     "redis": Names(("redis-server", "redis-tools"), "redis-server.service", settings={"user": "redis"}),
     "slurmctld": Names(("slurmctld", *_SLURM), "slurmctld.service"),
     "slurmdbd": Names(("slurmdbd", "slurm-wlm-mysql-plugin", *_SLURM), "slurmdbd.service"),

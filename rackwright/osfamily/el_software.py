@@ -89,7 +89,9 @@ SOFTWARE = {
     "mariadb": Names(("mariadb-server",), "mariadb.service", {"conf": "/etc/my.cnf.d/zz-rackwright.cnf"}),
     # unconfirmed: from EPEL, which a site adds
     "backup": Names(("age", "gzip", "python3")),
-    "ray": Names(()),  # EL 9's own Python is 3.9, older than Ray needs; EL 10 has Valkey in Redis' place
+    "python_environments": Names(
+        ()
+    ),  # EL 9's own Python is 3.9, older than Ray needs; EL 10 has Valkey in Redis' place
     "redis": Names((), settings={"user": "redis"}),
     "slurmctld": Names(("slurm", "slurm-slurmctld"), "slurmctld.service"),
     "slurmdbd": Names(("slurm", "slurm-slurmdbd"), "slurmdbd.service"),

@@ -6,10 +6,9 @@ from pyinfra.api.deploy import deploy
 from pyinfra.context import host
 
 from rackwright.data import Site, site_of
-from rackwright.model.proxy import proxy_variables
 from rackwright.operations import files, packages, units, users
 from rackwright.operations.certificates import issue_certificates
-from rackwright.operations.python_environments import environment
+from rackwright.operations.python_environments import locked_environment
 from rackwright.osfamily.names import names
 from rackwright.roles.ray import places, texts
 from rackwright.roles.ray.options import RayOptions
@@ -30,7 +29,7 @@ def ray(options: RayOptions) -> None:
         system=True,
         create_home=False,
     )
-    _environment(site, options)
+    locked_environment(options)
     for path in host.loop((places.ETC, places.PROGRAMS)):  # type: ignore[no-untyped-call]
         files.directory(name=f"Create {path}", path=path)
     files.directory(  # Ray opens the folders that it makes in it to everyone
@@ -67,23 +66,6 @@ def ray(options: RayOptions) -> None:
 def leaves(options: RayOptions) -> None:
     """A node whose workload is another one now runs no raylet; Ray's environment stays."""
     units.unit(name="Stop Ray, which has no node here", unit=places.WORKER_UNIT, running=False, enabled=False)
-
-
-def _environment(site: Site, options: RayOptions) -> None:
-    packages.installed(
-        name="Install what makes environments", packages=names(site.node.family, "ray").packages
-    )
-    lock = texts.lock_text(site.cluster, options)
-    environment(
-        name="Install the locked Python environment",
-        root=places.ENVIRONMENTS,
-        lock=lock,
-        sha256=texts.sha256(lock),
-        python=options.python,
-        source=options.pip_source(site.cluster),
-        keep=options.keep,
-        proxy=proxy_variables(site.cluster, site.node),
-    )
 
 
 def _redis(site: Site, options: RayOptions) -> None:

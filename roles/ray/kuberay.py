@@ -29,7 +29,7 @@ def ray_cluster(cluster: Cluster, options: RayOptions, image: str, nodes: Sequen
         "kind": "RayCluster",
         "metadata": {"name": cluster.name, "namespace": "ray"},
         "spec": {
-            "rayVersion": texts.locked_version(texts.lock_text(cluster, options)),
+            "rayVersion": texts.locked_version(options.lock_text(cluster)),
             "authOptions": {"mode": "token"},
             "headGroupSpec": {
                 "rayStartParams": {"num-cpus": str(options.head_cpus)},

@@ -25,7 +25,7 @@ from rackwright.model.text import mistake
 from rackwright.model.types import NodeRole, Workload, WorkloadManager
 from rackwright.osfamily.names import names
 from rackwright.roles.ray import listening, sizes
-from rackwright.roles.ray.places import ETC, HEAD_UNIT, UNIT_FOLDER, USER, WORKER_UNIT
+from rackwright.roles.ray.places import ENVIRONMENTS, ETC, HEAD_UNIT, UNIT_FOLDER, USER, WORKER_UNIT
 
 ResourceName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_.:/-]{0,62}$")]
 Library = Literal["train", "tune", "data", "serve"]
@@ -76,6 +76,8 @@ class RayOptions(RunsRay, Listens, NeedsCertificates, WritesUnitFiles, ReservesM
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.HEAD, NodeRole.WORKER})
     workloads: ClassVar[frozenset[Workload]] = frozenset({Workload.RAY})
     secrets: ClassVar[tuple[str, ...]] = ("ray_token", "ray_redis_password")
+    environments: ClassVar[str] = ENVIRONMENTS
+    own_lock: ClassVar[str] = "ray/requirements.txt.j2"
     workload_manager: ClassVar[WorkloadManager] = WorkloadManager.RAY
 
     head: str | None = Field(default=None, description="The node that runs the head. None: the primary head.")
@@ -154,7 +156,7 @@ class RayOptions(RunsRay, Listens, NeedsCertificates, WritesUnitFiles, ReservesM
         """NCCL is reached through cupy, gloo through torch (ray/util/collective of 2.60, read 2026-11-28)."""
         wanted, line = ("cupy", r"^cupy(-cuda\d+x)?==") if gpus else ("torch", r"^torch==")
         try:
-            lock = self.site_lock(cluster) or ""  # rackwright's own has neither
+            lock = self.lock_text(cluster)
         except OSError:
             return wanted
         return None if re.search(line, lock, re.MULTILINE) else wanted
@@ -207,7 +209,7 @@ class RayOptions(RunsRay, Listens, NeedsCertificates, WritesUnitFiles, ReservesM
                     ("add the role `site_ca: {}`"),
                 )
                 return
-            if not names(node.family, "ray").packages:
+            if not names(node.family, "python_environments").packages:
                 yield (
                     "",
                     f"{node.name} should run Ray, but rackwright has no packages for it on {node.os}.",

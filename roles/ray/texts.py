@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable
 
@@ -15,17 +14,6 @@ from rackwright.roles.ray.options import RayOptions
 HEAD_SETTINGS = f"{places.ETC}/head.env"
 TMPFILES = "/etc/tmpfiles.d/rackwright-ray.conf"
 _MIB = 1024**2
-
-
-def lock_text(cluster: Cluster, options: RayOptions) -> str:
-    """The site's lock, or rackwright's own. OSError if it cannot be read."""
-    own = options.site_lock(cluster)
-    return render("ray/requirements.txt.j2") if own is None else own
-
-
-def sha256(text: str) -> str:
-    """In hexadecimal digits."""
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def locked_version(lock: str) -> str:

@@ -38,18 +38,6 @@ def _access(context: CheckContext[RayOptions]) -> str:
     return ", ".join(paths)
 
 
-def _environment(context: CheckContext[RayOptions]) -> str:
-    return installed_as_declared(
-        context, places.ENVIRONMENTS, texts.lock_text(context.cluster, context.options)
-    )
-
-
-def _locked(context: CheckContext[RayOptions]) -> str:
-    lock = texts.lock_text(context.cluster, context.options)
-    version, others = wheels_as_locked(context, places.ENVIRONMENTS, lock, "ray")
-    return f"Ray {version} and {others} more, as locked"
-
-
 def _command_lines(context: CheckContext[RayOptions]) -> str:
     """Neither the token nor Redis' password is in a command line, where every user can read it."""
     paths = tuple(texts.secret_files(context.node, context.options, lambda name: name))
@@ -66,8 +54,8 @@ CHECKS = (
     Check("Redis is running", partial(runs, unit=places.REDIS_UNIT), applies=_head),
     Check("Ray's files are as declared", _files),
     Check("only root and Ray read its secrets", _access),
-    Check("Ray's environment is the installed one", _environment),
-    Check("Ray's environment is as locked", _locked),
+    Check("Ray's environment is the installed one", installed_as_declared),
+    Check("Ray's environment is as locked", partial(wheels_as_locked, needed="ray")),
     Check("no command line shows a secret of Ray", _command_lines, live=True),
     Check(
         "Ray refuses connections without TLS",

@@ -11,12 +11,15 @@ from rackwright.model.cluster import Cluster
 from rackwright.model.python_environment import HasPythonEnvironment
 from rackwright.model.types import NodeRole, Workload
 from rackwright.osfamily.names import names
+from rackwright.roles.ray_on_slurm.places import ENVIRONMENTS
 
 
 class RayOnSlurmOptions(HasPythonEnvironment):
     """Ray for jobs of Slurm: the environment, `ray-job`, and a script for sbatch."""
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.LOGIN, NodeRole.WORKER})
+    environments: ClassVar[str] = ENVIRONMENTS
+    own_lock: ClassVar[str] = "ray/requirements.txt.j2"
     workloads: ClassVar[frozenset[Workload]] = frozenset({Workload.SLURM})
 
     object_store_fraction: float = Field(
@@ -50,7 +53,7 @@ class RayOnSlurmOptions(HasPythonEnvironment):
                         "give both the same `lock`, `python` and `keep`",
                     )
                     return
-            if not names(node.family, "ray").packages:
+            if not names(node.family, "python_environments").packages:
                 yield (
                     "",
                     f"{node.name} runs {node.os}, for which rackwright knows no packages that make Ray's environment.",

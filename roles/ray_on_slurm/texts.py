@@ -9,12 +9,6 @@ from rackwright.roles.ray_on_slurm import places
 from rackwright.roles.ray_on_slurm.options import RayOnSlurmOptions
 
 
-def lock_text(cluster: Cluster, options: RayOnSlurmOptions) -> str:
-    """The site's lock, or rackwright's own. OSError if it cannot be read."""
-    own = options.site_lock(cluster)
-    return render("ray/requirements.txt.j2") if own is None else own
-
-
 def workers(cluster: Cluster) -> tuple[Node, ...]:
     """Nodes whose jobs may run Ray, in the order of the cluster file."""
     return tuple(node for node in cluster.running("ray_on_slurm") if node.holds(NodeRole.WORKER))

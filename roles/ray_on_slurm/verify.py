@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from rackwright.boundary import Refused, printable, read_json
@@ -43,18 +44,6 @@ def _files(context: CheckContext[RayOnSlurmOptions]) -> str:
     wanted = {**texts.files(context.cluster), **programs}
     as_rendered(context, wanted, dict.fromkeys(programs, "755"))
     return f"{len(wanted)} files"
-
-
-def _environment(context: CheckContext[RayOnSlurmOptions]) -> str:
-    return installed_as_declared(
-        context, places.ENVIRONMENTS, texts.lock_text(context.cluster, context.options)
-    )
-
-
-def _locked(context: CheckContext[RayOnSlurmOptions]) -> str:
-    lock = texts.lock_text(context.cluster, context.options)
-    version, others = wheels_as_locked(context, places.ENVIRONMENTS, lock, "ray")
-    return f"Ray {version} and {others} more, as locked"
 
 
 def job_line(nodes: tuple[Node, ...], program: str) -> tuple[str, ...]:
@@ -110,8 +99,8 @@ def _judged(nodes: tuple[Node, ...], found: dict[str, Any]) -> str:
 
 CHECKS = (
     Check("ray-job and its example are as declared", _files),
-    Check("the environment of Ray's jobs is the installed one", _environment),
-    Check("the environment of Ray's jobs is as locked", _locked),
+    Check("the environment of Ray's jobs is the installed one", installed_as_declared),
+    Check("the environment of Ray's jobs is as locked", partial(wheels_as_locked, needed="ray")),
     Check(
         "a job of Slurm runs Ray on its nodes",
         _job,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import json
 import shlex
 
@@ -24,8 +25,8 @@ from tests.unit.roles.sites import head, site, worker
 
 OPTIONS = RayOptions(object_store_mib=512, wheels="http://10.9.0.1:8080/")
 SITE = site({"site_ca": SiteCaOptions(), "ray": OPTIONS})
-LOCK = texts.lock_text(SITE, OPTIONS)
-DIGEST = texts.sha256(LOCK)[:16]
+LOCK = OPTIONS.lock_text(SITE)
+DIGEST = hashlib.sha256(LOCK.encode()).hexdigest()[:16]
 ENVIRONMENT = f"{DIGEST}.1795842000"
 
 

@@ -29,7 +29,7 @@ from tests.unit.roles.sites import head, site, worker
 
 OPTIONS = RayOnSlurmOptions(wheels="http://10.9.0.1:8080/")
 SITE = site({"ray_on_slurm": OPTIONS})
-LOCK = texts.lock_text(SITE, OPTIONS)
+LOCK = OPTIONS.lock_text(SITE)
 RAY_JOB = texts.programs(OPTIONS)[places.RAY_JOB]
 
 
