@@ -90,3 +90,22 @@ def test_a_node_without_its_disk_is_replaced(rack: Site):
     until(lambda: _members(rack, "cp1") == dict.fromkeys(PLANES, True), "three started members", 120)
     assert operations(rack.plan(0)) == set()
     rack.cli("verify", str(rack.file), "--role", "kubernetes", expect=0)
+
+
+def test_etcd_is_restored_and_the_other_two_join_again(rack: Site):
+    """In the order of docs/kubernetes.md: no other node answers from what etcd held before."""
+    kubectl = f"timeout 60 {KUBECTL}"
+    rack.on("cp1", f"{kubectl} create configmap kept --from-literal=a=b", 90)
+    rack.on("cp1", "rackwright-etcd-snapshot", 120)
+    rack.on("cp1", f"{kubectl} delete configmap kept", 90)
+    for node in ("cp2", "cp3"):
+        rack.on(node, "kubeadm reset --force >/dev/null 2>&1; rm -f /etc/kubernetes/rackwright/joined", 240)
+    rack.on("cp1", "rackwright-etcd-restore $(ls -1 /var/backups/etcd/*.db | tail -n 1)", 420)
+    assert "kept" in rack.on("cp1", f"{kubectl} get configmap kept -o name", 90)
+    assert _members(rack, "cp1") == {"cp1": True}
+    rack.apply()
+    until(lambda: all(ready(rack, node) for node in (*PLANES, "worker1")), "Ready nodes", 240)
+    until(lambda: _members(rack, "cp1") == dict.fromkeys(PLANES, True), "three started members", 120)
+    assert "kept" in rack.on("cp3", f"{kubectl} get configmap kept -o name", 90)
+    assert operations(rack.plan(0)) == set()
+    rack.cli("verify", str(rack.file), "--role", "kubernetes", expect=0)
