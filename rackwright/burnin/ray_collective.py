@@ -86,13 +86,13 @@ class RayCollective:
         return self._expected(collective, ranks, nodes, smallest, largest)
 
     def judge_transport(self, text: str, nodes: Sequence[str], together: int) -> list[Finding]:
-        """NCCL's log proves it; gloo only knows TCP."""
+        """NCCL's log proves it; gloo only knows TCP, so that declared RDMA devices stay unmeasured."""
         if self._backend == "nccl":
             return judge_nccl(self._settings, self._rails, self._devices, text, nodes, together)
-        if self._settings.transport is None or together < 2:
+        declared = self._settings.transport or (self._rails[0].kind if self._rails else None)
+        if declared is None or together < 2:
             return []
-        why = f"gloo uses TCP and proves no transport; {self._settings.transport} is declared"
-        return [Finding(Status.UNKNOWN, why)]
+        return [Finding(Status.UNKNOWN, f"gloo uses TCP and proves no transport; {declared} is declared")]
 
     def _expected(
         self, collective: str, ranks: int, nodes: tuple[str, ...], smallest: int, largest: int

@@ -12,12 +12,13 @@ from pathlib import Path
 import pytest
 
 from rackwright.burnin.expectation import judge_table
+from rackwright.burnin.rails import Rail
 from rackwright.burnin.ray_collective import RayCollective
 from rackwright.burnin.run import _engine
 from rackwright.burnin.table import parse_nccl_tests
 from rackwright.errors import BurninError
 from rackwright.model.settings import Burnin
-from rackwright.model.types import NodeRole, Workload
+from rackwright.model.types import LinkKind, NodeRole, Workload
 from rackwright.roles.ray.options import RayOptions
 from rackwright.status import Status
 from tests.factories import make_cluster, make_gpu_sku, make_node
@@ -151,6 +152,15 @@ def test_gpus_reduce_with_nccl_whose_log_is_printed(tmp_path, monkeypatch):
     table = parse_nccl_tests(text)
     assert table.malformed == ()
     assert table.versions["cupy"] == "14.2.0"
+
+
+def test_gloo_measures_no_declared_rdma_device():
+    rail = Rail(0, "fabric", LinkKind.ROCE, "rxe_rail0", 1, None)
+    [found] = RayCollective(Burnin(), CPU_NODE, 1, [rail]).judge_transport("", NODES, 2)
+    assert (found.status, found.text) == (
+        Status.UNKNOWN,
+        "gloo uses TCP and proves no transport; roce is declared",
+    )
 
 
 def test_gloo_proves_no_transport():
