@@ -183,6 +183,8 @@ def test_a_job_without_room_for_ray_says_so(site: Site):
     over(site, job)
     assert state(site, job) == "FAILED 1:0"
     assert "of which none is left for tasks beside 80 MiB" in output(site, "ada", job)
+    shell = as_user(site, FIRST, "ada", f"salloc -Q --mem=100 --chdir=/ {RAY_JOB} python x.py 2>&1 || :")
+    assert "this node is not one of the job's" in shell, "salloc starts its program where it is called"
     outside = as_user(site, FIRST, "ada", f"{RAY_JOB} python x.py 2>&1 || echo status $?")
     assert "start it in a job of Slurm" in outside
     assert outside.split()[-2:] == ["status", "2"]

@@ -189,6 +189,12 @@ def test_what_it_is_started_with_is_looked_at_first(args, message):
     assert message in ran.stderr
 
 
+def test_a_node_outside_the_job_is_refused():
+    ran = _run("python", "x.py", SLURM_JOB_ID="7")
+    assert ran.returncode == 2
+    assert "this node is not one of the job's; try: srun --overlap --nodes=1 --ntasks=1 ray-job" in ran.stderr
+
+
 def test_help_says_what_is_the_default():
     ran = _run("--help")
     assert ran.returncode == 0, ran.stderr
