@@ -99,7 +99,7 @@ def _pods_meet(context: CheckOf) -> str:
         domain=options.dns_domain,
         seconds=_PROBE_SECONDS // 3,
         neighbours=_NEIGHBOURS,
-        retry_seconds=30,
+        retry_seconds=60,
     )
     result = control_plane(context).run("sh -c %s", script)
     lines = [line for line in result.stdout.splitlines() if line.strip()]

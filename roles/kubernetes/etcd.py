@@ -37,7 +37,16 @@ def files(options: KubernetesOptions, cluster: Cluster, node: Node) -> dict[str,
         SNAPSHOT: render(
             "kubernetes/etcd-snapshot.sh.j2", etcdctl=ETCDCTL, folder=given.folder, keep=given.keep
         ),
-        RESTORE: render("kubernetes/etcd-restore.sh.j2", name=node.name, address=address),
+        RESTORE: render(
+            "kubernetes/etcd-restore.sh.j2",
+            name=node.name,
+            address=address,
+            others=[
+                one.name
+                for one in cluster.running("kubernetes")
+                if options.runs_control_plane(one) and one.name != node.name
+            ],
+        ),
         f"{_UNITS}/{SERVICE}": render(
             "kubernetes/oneshot.service.j2", description="Snapshot of etcd", program=SNAPSHOT
         ),

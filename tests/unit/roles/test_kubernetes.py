@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import subprocess
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from cryptography import x509
 
 from rackwright.model.cluster import Cluster
 from rackwright.model.types import Platform, Workload
-from rackwright.roles.kubernetes import commands, kubeadm, kubelet, network, pki, shared_address, texts
+from rackwright.roles.kubernetes import commands, etcd, kubeadm, kubelet, network, pki, shared_address, texts
 from rackwright.roles.kubernetes.options import KubernetesOptions
 from rackwright.roles.kubernetes.releases import release_of
 from rackwright.secrets.secret import generate
@@ -212,3 +213,12 @@ def test_a_registry_of_the_site_needs_the_pods_own_image_too():
     cluster = kubernetes(images={"registry": "registry.site/k8s"})
     found = [path for path, _, _ in _options(cluster).problems(cluster)]
     assert found == ["images.registry"]
+
+
+@pytest.mark.parametrize(("heads", "deleted"), [(1, None), (3, "delete node cp2 cp3 --ignore-not-found")])
+def test_a_restored_etcd_forgets_the_nodes_that_join_again(heads, deleted):
+    cluster = kubernetes(heads=heads, control_plane={"address": "10.9.0.99"} if heads > 1 else {})
+    script = etcd.files(_options(cluster), cluster, cluster.by_name["cp1"])[etcd.RESTORE]
+    assert ("delete node" in script) == (deleted is not None)
+    assert deleted is None or deleted in script
+    assert subprocess.run(["sh", "-n"], input=script, text=True, check=False).returncode == 0
