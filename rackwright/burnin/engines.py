@@ -55,6 +55,8 @@ class Engine(Protocol):
     """all_reduce comes first; floors are declared for it."""
     largest_default: int
     """Bytes."""
+    uses_devices: bool
+    """Whether data between nodes goes over the declared RDMA devices."""
 
     def ranks_per_node(self, nodes: int) -> int:
         """Ranks on each node."""
@@ -97,6 +99,7 @@ class NcclTests:
         "sendrecv",
     )
     largest_default = 16 * 2**30
+    uses_devices = True
 
     def __init__(
         self, settings: Burnin, node: Node, rails: Sequence[Rail] = (), devices: Sequence[str] = ()
@@ -191,6 +194,7 @@ class Mpi:
     name: EngineName = "mpi"
     collectives: tuple[str, ...] = ("all_reduce",)
     largest_default = 64 * 2**20
+    uses_devices = True
 
     def __init__(self, settings: Burnin, sku: Sku, ranks_per_node: int, rails: Sequence[Rail] = ()) -> None:
         cores = sku.sockets * sku.cores_per_socket

@@ -60,7 +60,7 @@ def floor_for(cluster: Cluster, sku: Sku, nodes: int, *, whole: bool = True) -> 
     """
     settings = cluster.burnin
     source = settings.floor_source or f"{cluster.path.name}, without a source"
-    unset = FULL_SIZE if sku.gpus is not None and settings.engine != "mpi" else 0
+    unset = FULL_SIZE if settings.on_gpus(sku) else 0
     size = min(settings.max_bytes or unset, FULL_SIZE)
     if whole and settings.floor_busbw_gbs is not None:
         return Floor(settings.floor_busbw_gbs, source, size, nodes)

@@ -155,7 +155,7 @@ class GroupRun:
         """Run the collectives over all nodes, and check that the first one used the declared RDMA devices."""
         plan, factor = self._plan, self._cluster.ssh.time_factor
         rails = {node.name: rails_of(self._cluster, node) for node in self._members}
-        counted = len(self._nodes) > 1 and any(rails.values()) and self._measurer.engine.name != "ray-gloo"
+        counted = len(self._nodes) > 1 and any(rails.values()) and self._measurer.engine.uses_devices
         before = read_counters(self._shell, self._nodes, factor) if counted else {}
         after: dict[str, NodeState] = {}
         measurements = []

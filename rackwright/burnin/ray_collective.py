@@ -34,6 +34,7 @@ class RayCollective:
     name: EngineName
     collectives: tuple[str, ...] = ("all_reduce",)
     largest_default: int
+    uses_devices: bool
 
     def __init__(
         self,
@@ -44,9 +45,10 @@ class RayCollective:
         devices: Sequence[str] = (),
         time_factor: int = 1,
     ) -> None:
-        with_gpus = node.sku.gpus is not None and settings.engine != "mpi"
+        with_gpus = settings.on_gpus(node.sku)
         self._backend: Literal["nccl", "gloo"] = "nccl" if with_gpus else "gloo"
         self.name = "ray-nccl" if with_gpus else "ray-gloo"
+        self.uses_devices = with_gpus
         self.largest_default = FULL_SIZE if with_gpus else 64 * 2**20
         cores = node.sku.sockets * node.sku.cores_per_socket
         if not with_gpus and ranks_per_node > cores:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from typing import Any
 
 from rackwright.boundary import printable
 from rackwright.claims.check import CheckContext, Undetermined, fail
 from rackwright.facts.python_environments import PythonEnvironments
-from rackwright.model.python_environment import HasPythonEnvironment
+from rackwright.model.python_environment import HasPythonEnvironment, locked, normal
 
 _SHOWN = 5
 
@@ -38,7 +37,6 @@ for one in importlib.metadata.distributions():
             wrong.append(path + " is not the wheel's")
 print(json.dumps({"distributions": found, "wrong": wrong[:20], "count": len(wrong)}))
 """
-_LINE = re.compile(r"^([A-Za-z0-9._-]+)==([^ ;\\]+)(?: ; (.*?))? \\$")
 _IGNORED = frozenset({"pip", "setuptools"})
 """Of the module venv itself."""
 
@@ -67,20 +65,6 @@ def wheels_as_locked(context: CheckContext[HasPythonEnvironment], needed: str) -
         fail(problem)
     there = versions(found)
     return f"{needed} {there[needed]} and {len(there) - 1} more, as locked"
-
-
-def locked(lock: str) -> dict[str, set[str]]:
-    """Versions by normalised name; several where the version depends on the Python."""
-    found: dict[str, set[str]] = {}
-    for line in lock.splitlines():
-        if match := _LINE.match(line):
-            found.setdefault(normal(match[1]), set()).add(match[2])
-    return found
-
-
-def normal(name: str) -> str:
-    """A project's name as PyPI compares it (PEP 503)."""
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def versions(found: Any) -> dict[str, str]:  # noqa: ANN401 - JSON

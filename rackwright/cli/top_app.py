@@ -12,6 +12,7 @@ from typing import ClassVar, TypeVar
 from rich.text import Text
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
+from textual.css.query import NoMatches
 from textual.widgets import DataTable, Footer, Input, Static
 
 from rackwright.boundary import printable
@@ -139,7 +140,8 @@ class TopApp(App[None]):
     def _show_status(self) -> None:
         age = time.monotonic() - self._seen_at
         line = status_line(self._cluster.name, self._view, age, self._every, self._problem, self._asking)
-        self._static("#status").update(line)
+        with contextlib.suppress(NoMatches):  # the last tick may come while the screen is taken down
+            self._static("#status").update(line)
 
     def _show_rows(self) -> None:
         """Change the cells that differ; the list is built again only where other nodes are shown."""

@@ -107,8 +107,8 @@ def _no_collectives_in_ray(report: Report, cluster: Cluster) -> None:
     for node in cluster.holding(NodeRole.WORKER):
         if (ray := node.offers(RunsRay)) is None:
             continue
-        gpus = node.sku.gpus is not None and cluster.burnin.engine != "mpi"
-        if (missing := ray.missing_for_collectives(cluster, gpus=gpus)) is not None:
+        missing = ray.missing_for_collectives(cluster, gpus=cluster.burnin.on_gpus(node.sku))
+        if missing is not None:
             report.warn(
                 ("burnin",),
                 f"The burn-in of {node.name} needs {missing} in Ray's environment, and its lock has none.",

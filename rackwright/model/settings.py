@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
 from rackwright.model.options import Frozen
 from rackwright.model.strings import HttpUrl, Identifier, JumpHost, RegistryName, UserName
+
+if TYPE_CHECKING:
+    from rackwright.model.sku import Sku
 
 
 class Ssh(Frozen):
@@ -131,12 +134,15 @@ class Burnin(Frozen):
         description="Hours of the profile `soak`; 24 to 72 are usual for a rack.",
     )
     engine: Literal["nccl-tests", "mpi"] | None = Field(
-        default=None, description="None: nccl-tests if the workers' SKU has GPUs, else mpi."
+        default=None,
+        description="None: nccl-tests if the workers' SKU has GPUs, else mpi. Through Ray: NCCL or gloo by the same choice.",
     )
     partition: Identifier | None = None
     min_bytes: int = Field(default=8, ge=8)
     max_bytes: int | None = Field(
-        default=None, ge=8, description="None: 16 GiB for nccl-tests, 64 MiB for mpi."
+        default=None,
+        ge=8,
+        description="None: 16 GiB for nccl-tests, 8 GiB for NCCL through Ray, 64 MiB between CPUs.",
     )
     iterations: int = Field(default=20, ge=1)
     floor_busbw_gbs: float | None = Field(
@@ -179,6 +185,10 @@ class Burnin(Frozen):
     timeout_seconds: int = Field(
         default=1800, ge=10, description="Time limit of each job, excluding its time in the queue."
     )
+
+    def on_gpus(self, sku: Sku) -> bool:
+        """Whether GPUs of a node of this SKU are measured, not its CPUs."""
+        return sku.gpus is not None and self.engine != "mpi"
 
     @field_validator("floors_by_nodes")
     @classmethod

@@ -89,10 +89,8 @@ SOFTWARE = {
     "mariadb": Names(("mariadb-server",), "mariadb.service", {"conf": "/etc/my.cnf.d/zz-rackwright.cnf"}),
     # unconfirmed: from EPEL, which a site adds
     "backup": Names(("age", "gzip", "python3")),
-    "python_environments": Names(
-        ()
-    ),  # EL 9's own Python is 3.9, older than Ray needs; EL 10 has Valkey in Redis' place
-    "redis": Names((), settings={"user": "redis"}),
+    "python_environments": Names(()),  # EL 9's own Python is 3.9, older than Ray needs
+    "redis": Names((), settings={"user": "redis"}),  # EL 10 has Valkey in its place
     "slurmctld": Names(("slurm", "slurm-slurmctld"), "slurmctld.service"),
     "slurmdbd": Names(("slurm", "slurm-slurmdbd"), "slurmdbd.service"),
     "slurmd": Names(("slurm", "slurm-slurmd"), "slurmd.service"),

@@ -10,7 +10,8 @@ from typing import Any
 
 from rackwright.kubernetes.objects import Object
 from rackwright.model.cluster import Cluster, Node
-from rackwright.roles.ray import sizes, texts
+from rackwright.model.python_environment import locked
+from rackwright.roles.ray import sizes
 from rackwright.roles.ray.options import RayOptions
 
 _MIB = 1024**2
@@ -29,7 +30,7 @@ def ray_cluster(cluster: Cluster, options: RayOptions, image: str, nodes: Sequen
         "kind": "RayCluster",
         "metadata": {"name": cluster.name, "namespace": "ray"},
         "spec": {
-            "rayVersion": texts.locked_version(options.lock_text(cluster)),
+            "rayVersion": min(locked(options.lock_text(cluster))["ray"]),
             "authOptions": {"mode": "token"},
             "headGroupSpec": {
                 "rayStartParams": {"num-cpus": str(options.head_cpus)},

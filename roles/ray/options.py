@@ -11,7 +11,7 @@ from pydantic import Field, StringConstraints, model_validator
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.interfaces import ReservesMemory, WritesUnitFiles
 from rackwright.model.options import Frozen
-from rackwright.model.python_environment import HasPythonEnvironment
+from rackwright.model.python_environment import HasPythonEnvironment, locked
 from rackwright.model.services import (
     Certificate,
     IssuesCertificates,
@@ -154,12 +154,13 @@ class RayOptions(RunsRay, Listens, NeedsCertificates, WritesUnitFiles, ReservesM
 
     def missing_for_collectives(self, cluster: Cluster, *, gpus: bool) -> str | None:
         """NCCL is reached through cupy, gloo through torch (ray/util/collective of 2.60, read 2026-11-28)."""
-        wanted, line = ("cupy", r"^cupy(-cuda\d+x)?==") if gpus else ("torch", r"^torch==")
         try:
-            lock = self.lock_text(cluster)
-        except OSError:
-            return wanted
-        return None if re.search(line, lock, re.MULTILINE) else wanted
+            there = locked(self.lock_text(cluster))
+        except (OSError, UnicodeDecodeError):
+            return None  # `problems` names it
+        if not gpus:
+            return None if "torch" in there else "torch"
+        return None if any(re.fullmatch(r"cupy(-cuda\d+x)?", name) for name in there) else "cupy"
 
     def address(self, cluster: Cluster) -> str:
         """Where programs connect: the head's GCS."""
@@ -199,6 +200,7 @@ class RayOptions(RunsRay, Listens, NeedsCertificates, WritesUnitFiles, ReservesM
 
     def problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
         """A head that is none, nodes without certificates, packages or room, GPUs that Ray cannot count."""
+        yield from self.lock_mistakes(cluster, "ray")
         if self.head is not None and self.head not in cluster.by_name:
             yield "head", f"{self.head} is not a node of this cluster.", None
         for node in cluster.running("ray", self):

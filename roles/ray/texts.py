@@ -16,12 +16,6 @@ TMPFILES = "/etc/tmpfiles.d/rackwright-ray.conf"
 _MIB = 1024**2
 
 
-def locked_version(lock: str) -> str:
-    """Ray's version in a lock, `` if it has none."""
-    found = (line.partition("==")[2].split()[0] for line in lock.splitlines() if line.startswith("ray=="))
-    return next(found, "")
-
-
 def start_command(cluster: Cluster, node: Node, options: RayOptions) -> tuple[str, ...]:
     """`ray start` with the declared resources."""
     ports = options.ports

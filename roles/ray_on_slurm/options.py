@@ -41,7 +41,8 @@ class RayOnSlurmOptions(HasPythonEnvironment):
     )
 
     def problems(self, cluster: Cluster) -> Iterable[tuple[str, str, str | None]]:
-        """Nodes without packages for it, or with another environment in the same place."""
+        """A lock without Ray; nodes without packages for it, or with another environment in the same place."""
+        yield from self.lock_mistakes(cluster, "ray")
         for node in cluster.running("ray_on_slurm", self):
             for role, other in node.options.items():
                 if not isinstance(other, HasPythonEnvironment) or other is self:

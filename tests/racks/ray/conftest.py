@@ -22,7 +22,7 @@ def declared() -> dict[str, Any]:
     return content
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def rack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """The rack, applied once; wheels stay on its bridge."""
     ray_wheels.downloaded()

@@ -33,7 +33,7 @@ def _declared() -> dict[str, Any]:
     return content
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def rack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """The rack, applied once; wheels stay on its bridge."""
     own, torch = render("ray/requirements.txt.j2"), (Path(__file__).parent / "torch.txt").read_text()

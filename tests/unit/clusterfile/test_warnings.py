@@ -252,7 +252,7 @@ def test_a_burnin_without_its_programs(tmp_path):
 def test_a_burnin_through_ray_needs_its_backend_in_the_lock(tmp_path, lock, engine, missing):
     text = Path("inventory/ray.yaml").read_text()
     if lock is not None:
-        (tmp_path / "ray.txt").write_text(lock)
+        (tmp_path / "ray.txt").write_text(f"ray==2.60.0 \\\n{lock}")
         text = text.replace("  ray:\n", "  ray:\n    lock: ray.txt\n")
     text = text.replace("workload: ray\n", "workload: ray\n    sku: lab-h100-node\n")
     path = tmp_path / "ray.yaml"

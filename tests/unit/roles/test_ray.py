@@ -9,8 +9,9 @@ import shlex
 
 import pytest
 
-from rackwright.claims.python_environments import DISTRIBUTIONS, locked
+from rackwright.claims.python_environments import DISTRIBUTIONS
 from rackwright.facts.python_environments import PythonEnvironments
+from rackwright.model.python_environment import locked
 from rackwright.model.types import NodeRole, Workload
 from rackwright.roles.ray import connections, places, reading, sizes, texts
 from rackwright.roles.ray.options import RayOptions
@@ -104,6 +105,33 @@ def test_reserved_cores_are_kept_from_tasks():
     assert "core_spec_count" in [path for path, _, _ in sentences(greedy, "ray")]
 
 
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (None, ["The lock own.txt cannot be read: No such file or directory."]),
+        (b"\xff\xfe", ["The lock own.txt cannot be read: it is not UTF-8."]),
+        (b"# nothing\n", ["The lock own.txt has no ray."]),
+        (
+            b"ray==2.60.0\ntorch>=2 \\\n    --hash=sha256:00\n",
+            [
+                "own.txt:1: `ray==2.60.0` has no version with hashes.",
+                "own.txt:2: `torch>=2 \\` has no version with hashes.",
+                "The lock own.txt has no ray.",
+            ],
+        ),
+        (b"ray[default]==2.60.0 ; python_version > '3' \\\n    --hash=sha256:00\n", []),
+    ],
+)
+def test_a_lock_of_the_site_is_read_before_any_node_is(tmp_path, text, found):
+    if text is not None:
+        (tmp_path / "own.txt").write_bytes(text)
+    options = {"site_ca": SiteCaOptions(), "ray": RayOptions(lock="own.txt")}
+    declared = site(options).model_copy(update={"path": tmp_path / "cluster.yaml"})
+    assert [sentence for _, sentence, _ in options["ray"].lock_mistakes(declared, "ray")] == found
+    refused = [sentence for _, sentence, _ in options["ray"].problems(declared)]
+    assert refused[: len(found)] == found
+
+
 def test_pip_takes_wheels_from_where_they_are_declared():
     assert OPTIONS.pip_source(SITE) == (
         "--no-index",
@@ -138,7 +166,7 @@ def test_the_programs_are_python_and_shell():
 
 
 def test_the_lock_names_ray_once_and_a_digest_for_each_package():
-    assert texts.locked_version(LOCK) == "2.60.0"
+    assert locked(LOCK)["ray"] == {"2.60.0"}
     names = locked(LOCK)
     assert {"ray", "pyarrow", "pandas", "numpy", "grpcio", "fastapi"} <= names.keys()
     assert LOCK.count("--hash=sha256:") > len(names)

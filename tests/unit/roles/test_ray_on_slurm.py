@@ -13,8 +13,9 @@ import sys
 
 import pytest
 
-from rackwright.claims.python_environments import DISTRIBUTIONS, locked
+from rackwright.claims.python_environments import DISTRIBUTIONS
 from rackwright.facts.python_environments import PythonEnvironments
+from rackwright.model.python_environment import locked
 from rackwright.model.types import NodeRole, Workload
 from rackwright.roles.ray.options import RayOptions
 from rackwright.roles.ray_on_slurm import places, texts
