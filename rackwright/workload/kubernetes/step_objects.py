@@ -23,6 +23,7 @@ from rackwright.kubernetes.objects import MANAGED_BY, Object
 from rackwright.model.cluster import Cluster, Node
 from rackwright.model.types import Platform
 from rackwright.render import render
+from rackwright.workload.exit_line import ExitLine
 from rackwright.workload.kubernetes.output import DRAIN_LABEL
 from rackwright.workload.protocol import JobStep
 
@@ -31,6 +32,7 @@ STEP_LABEL = "rackwright.dev/step"
 INDEX = "batch.kubernetes.io/job-completion-index"
 """Annotation of an Indexed Job's pods; single pods get it too."""
 INDEXED_JOBS = (1, 24)
+EXIT = ExitLine("mpirun")
 FOLDER = "/run/rackwright"
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _AMD = "1002:"
@@ -196,7 +198,7 @@ def _secret(cluster: Cluster, nodes: Sequence[Node], step: JobStep, placed: Plac
         "host_key": host[0],
         "known_hosts": known,
         "hosts": slots,
-        "filter.awk": step.output_filter or "{ print; fflush() }",
+        "filter.awk": EXIT.kept_by(step.output_filter or "{ print; fflush() }"),
         "ssh_config": render("kubernetes_step/ssh_config.j2", folder=FOLDER, port=placed.port),
         "sshd_config": render("kubernetes_step/sshd_config.j2", folder=FOLDER, port=placed.port),
         "node.sh": render("kubernetes_step/node.sh.j2", folder=FOLDER),
@@ -209,6 +211,7 @@ def _secret(cluster: Cluster, nodes: Sequence[Node], step: JobStep, placed: Plac
             tasks=step.tasks_per_node,
             environment=_environment(cluster, step),
             command=shlex.join(step.command),
+            exit_line=EXIT.echo,
         ),
     }
     return {

@@ -18,6 +18,7 @@ from rackwright.model.cluster import Cluster
 from rackwright.workload.kubernetes.kubectl import Kubectl, options_of
 from rackwright.workload.kubernetes.output import NodeRow, Pod, by_node
 from rackwright.workload.kubernetes.step_objects import (
+    EXIT,
     INDEX,
     NAMESPACE,
     STEP_LABEL,
@@ -37,7 +38,6 @@ POLL_SECONDS = 2.0
 _TRIES = 5
 _FIRST_PORT, _PORTS = 20_000, 9_000
 """Below the ports of Services (30000) and of outgoing connections (32768)."""
-_EXIT = re.compile(r"^# mpirun exit status ([0-9]{1,3})$", re.MULTILINE)
 _STUCK = ("ErrImage", "ImagePull", "InvalidImage", "CreateContainer", "RunContainerError")
 _OUT_OF_TIME = 124
 _STEP_CELLS = (
@@ -233,8 +233,8 @@ def _not_free(step: JobStep, rows: Mapping[str, NodeRow], pods: Mapping[str, Seq
 
 def _output(result: CommandResult) -> Output | None:
     """The log without its last line; None where that is missing."""
-    ended = _EXIT.findall(result.stdout)
-    if not ended:
+    ended = EXIT.status(result.stdout)
+    if ended is None:
         return None
     extra = "" if result.exit_status == 0 else f"error: {last_line('', result.stderr)}\n"
-    return Output(_EXIT.sub("", result.stdout) + extra, int(ended[-1]), "mpirun")
+    return Output(EXIT.rest(result.stdout) + extra, ended, EXIT.launcher)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
 import secrets
 import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rackwright.command import CommandResult
 from rackwright.errors import WorkloadError
 from rackwright.render import render
+from rackwright.workload.exit_line import ExitLine
 from rackwright.workload.protocol import JobStep, Output
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 WITH_RAY = "/usr/lib/rackwright-ray/with-ray"
 START_SECONDS = 60
 """For a driver to start and to join the cluster."""
-_EXIT = re.compile(r"^# driver exit status ([0-9]{1,3})$", re.MULTILINE)
+_EXIT = ExitLine("Ray's driver")
 
 
 class Steps:
@@ -48,10 +47,10 @@ class Steps:
         except BaseException:
             self.cancel()
             raise
-        if _EXIT.search(result.stdout) is None:
+        if _EXIT.status(result.stdout) is None:
             self._cancel(name)
         self._running.discard(name)
-        return _output(result)
+        return _EXIT.output(result)
 
     def cancel(self) -> None:
         """By name."""
@@ -82,13 +81,4 @@ def driver_line(step: JobStep, arguments: Sequence[str], name: str, seconds: int
     """
     environment = f"RACKWRIGHT_STEP_ENVIRONMENT={json.dumps(dict(sorted(step.environment.items())))}"
     words = shlex.join(["env", environment, "timeout", "-k", "10", str(seconds), WITH_RAY, *arguments, name])
-    # POSIX sh has no pipefail: the status travels as the last line
-    line = f'{{ {words}; echo "# driver exit status $?"; }} 2>&1 </dev/null'
-    return f"{line} | awk {shlex.quote(step.output_filter)}" if step.output_filter else line
-
-
-def _output(result: CommandResult) -> Output:
-    """What that line printed, without its last line."""
-    ended = _EXIT.findall(result.stdout)
-    status = int(ended[-1]) if ended else (result.exit_status or None)
-    return Output(_EXIT.sub("", result.stdout) + result.stderr, status, "Ray's driver")
+    return _EXIT.shell_line(words, step.output_filter)

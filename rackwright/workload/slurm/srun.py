@@ -16,6 +16,7 @@ import shlex
 from rackwright.command import CommandResult
 from rackwright.errors import WorkloadError
 from rackwright.model.ranges import fold
+from rackwright.workload.exit_line import ExitLine
 from rackwright.workload.protocol import JobStep, Output
 
 ACCOUNT = "burnin"
@@ -23,7 +24,7 @@ ACCOUNT = "burnin"
 START_SECONDS = 60
 """srun gives up when idle nodes are not given to it within this time."""
 
-_EXIT = re.compile(r"^# srun exit status ([0-9]{1,3})$", re.MULTILINE)
+_EXIT = ExitLine("srun")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -55,18 +56,14 @@ def srun_line(step: JobStep, name: str, gres: str | None) -> str:
     ]
     environment = [f"{name}={value}" for name, value in sorted(step.environment.items())]
     words = shlex.join(["env", *environment, *options])
-    # POSIX sh has no pipefail: the status travels as the last line
-    line = f'{{ {words}; echo "# srun exit status $?"; }} 2>&1 </dev/null'
-    return f"{line} | awk {shlex.quote(step.output_filter)}" if step.output_filter else line
+    return _EXIT.shell_line(words, step.output_filter)
 
 
 def srun_output(result: CommandResult) -> Output:
     """What that line printed, without its last line."""
-    ended = _EXIT.findall(result.stdout)
-    status = int(ended[-1]) if ended else (result.exit_status or None)
-    return Output(_EXIT.sub("", result.stdout) + result.stderr, status, "srun")
+    return _EXIT.output(result)
 
 
 def ended_by_itself(result: CommandResult) -> bool:
     """Whether srun came to its end, so that no job of it is left."""
-    return result.exit_status == 0 and _EXIT.search(result.stdout) is not None
+    return result.exit_status == 0 and _EXIT.status(result.stdout) is not None
