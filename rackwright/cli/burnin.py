@@ -41,7 +41,9 @@ def burnin_command(
         bool,
         typer.Option("--pairs", help="Measure every node with two others too, even if no floor is missed."),
     ] = False,
-    ranks_per_node: Annotated[int, typer.Option(min=1, help="Ranks on each node, where CPUs are measured.")] = 1,
+    ranks_per_node: Annotated[
+        int, typer.Option(min=1, help="Ranks on each node, where CPUs are measured.")
+    ] = 1,
     profile: Annotated[
         Profile | None,
         typer.Option(help="quick: minutes; acceptance: GPUs, ports, all collectives; soak: hours of load."),
