@@ -18,7 +18,7 @@ TIMED := .ci/timed
 # Without compiled files every start would compile everything again, the lab's programs included.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo demo-ray test check lint types fast-tests unit-tests slurm-rack plain-rack other-racks bench setup system clean
+.PHONY: demo demo-kubernetes demo-ray test check lint types fast-tests unit-tests slurm-rack plain-rack other-racks bench setup system clean
 .PHONY: docs proof proof-status proof-pages system-vm system-fabric system-baremetal
 
 demo: setup system
