@@ -47,6 +47,8 @@ def join(options: KubernetesOptions, cluster: Cluster, node: Node) -> str:
         join_config=texts.JOIN,
         init_config=kubeadm.CONFIG,
         joined=texts.JOINED,
+        attempt=texts.ATTEMPT,
+        lock=texts.LOCK,
         kubeconfig=kubeadm.JOIN_KUBECONFIG,
         etc=texts.ETC,
         pki_files="ca.crt ca.key sa.key sa.pub front-proxy-ca.crt front-proxy-ca.key etcd/ca.crt etcd/ca.key",
@@ -131,7 +133,7 @@ for i in $(seq 120); do
     sleep 5
 done
 kubeadm upgrade node"""
-    return f"set -eu\n{step}\n{_save(options, cluster, node)}\n"
+    return f"set -eu\n{texts.LOCK}\n{step}\n{_save(options, cluster, node)}\n"
 
 
 def labelled(options: KubernetesOptions, node: Node) -> str:
@@ -157,10 +159,11 @@ exit 1
 
 LEAVE = f"""\
 set -u
+{texts.LOCK}
 systemctl disable --now {texts.KUBELET} 2>/dev/null
 kubeadm reset --force >/dev/null 2>&1
 ctr -n k8s.io tasks ls -q 2>/dev/null | while read -r one; do ctr -n k8s.io tasks kill -s KILL "$one"; done
-rm -rf {texts.JOINED} {texts.ETC}/kubelet.conf {texts.ETC}/pki {texts.ETC}/manifests /etc/cni/net.d/10-rackwright.conflist
+rm -rf {texts.JOINED} {texts.ATTEMPT} {texts.ETC}/kubelet.conf {texts.ETC}/pki {texts.ETC}/manifests /etc/cni/net.d/10-rackwright.conflist
 [ ! -e {texts.ETC}/kubelet.conf ]
 """
 """Takes Kubernetes off a node that has another workload now; images and packages stay."""

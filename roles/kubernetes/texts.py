@@ -19,6 +19,12 @@ OWN = f"{ETC}/rackwright"
 JOIN = f"{OWN}/join.yaml"
 JOINED = f"{OWN}/joined"
 """Exists once kubeadm has finished."""
+ATTEMPT = f"{OWN}/attempt"
+"""Exists from the start of an attempt to join until it has succeeded: what it left is removed by the next one."""
+LOCK = """\
+exec 9>/run/rackwright-kubeadm.lock
+flock -w 600 9 || { echo 'kubeadm of an earlier run is still busy; see /var/log/rackwright-kubeadm.log' >&2; exit 1; }"""
+"""Shell: waits for kubeadm of a run that ended before it, e.g. because its connection broke."""
 APPLIED = f"{OWN}/manifests.digest"
 MANIFESTS = f"{OWN}/manifests"
 """The static pods' manifests as kubeadm wrote them."""

@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from rackwright.atomic_write import write_atomically
@@ -52,7 +53,7 @@ def mirror_list(cluster: Cluster, folder: Path, pod_images: Sequence[PodImageFil
         "archive": {
             "url": f"{base}/repository",
             "key_url": f"{base}/repository/{KEY}",
-            "fingerprint": _fingerprint(folder / "repository" / KEY),
+            "fingerprint": fingerprint(folder / "repository" / KEY),
         },
         "revision": PACKAGE_VERSION.removeprefix(f"{VERSION}-"),
         "registry": REGISTRY,
@@ -77,9 +78,13 @@ def mirror_list(cluster: Cluster, folder: Path, pod_images: Sequence[PodImageFil
     }
 
 
-def _fingerprint(key: Path) -> str:
-    command = ["gpg", "--batch", "--quiet", "--show-keys", "--with-colons", str(key)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+def fingerprint(key: Path) -> str:
+    """Of the first key in a file; LabError if it has none."""
+    with (
+        TemporaryDirectory() as home
+    ):  # two starts at once would both make ~/.gnupg, and one of them would fail
+        command = ["gpg", "--homedir", home, "--batch", "--quiet", "--show-keys", "--with-colons", str(key)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     for line in done.stdout.splitlines():
         fields = line.split(":")
         if fields[0] == "fpr":

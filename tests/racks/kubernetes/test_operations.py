@@ -172,6 +172,24 @@ def test_a_node_that_was_deleted_registers_again(rack: Site):
     until(lambda: ready(rack, "worker2"), "Ready worker2", 120)
 
 
+@pytest.mark.parametrize("node", ["worker1", "cp1"])
+def test_a_kubelet_that_lost_its_credentials_gets_new_ones(rack: Site, node: str):
+    """What runs on the node goes on: neither its pods nor etcd's data is removed."""
+    running = "ctr -n k8s.io tasks ls -q | sort"
+    objects(rack, deployment("stay", 2, WEB, spread="DoNotSchedule"))
+    try:
+        kubectl(rack, "rollout status deployment/stay --timeout=90s")
+        before = rack.on(node, running)
+        rack.on(node, ": >/etc/kubernetes/kubelet.conf; systemctl restart kubelet", 60)
+        assert (node, "kubernetes", "Join the cluster") in operations(rack.plan(2))
+        rack.converge()
+        until(lambda: ready(rack, node), f"Ready {node}", 120)
+        assert rack.on(node, running) == before
+        assert operations(rack.plan(0)) == set()
+    finally:
+        kubectl(rack, "delete deployment stay")
+
+
 def test_the_health_check_cordons_and_takes_back_only_its_own(rack: Site):
     rack.fault("worker1", "gpu:ecc")
     reason = "get node worker1 -o jsonpath='{.metadata.annotations.rackwright\\.dev/drain-reason}'"
