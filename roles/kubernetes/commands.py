@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rackwright.render import render
 from rackwright.roles.kubernetes import kubeadm, texts
+from rackwright.roles.kubernetes.releases import release_of
 
 if TYPE_CHECKING:
     from rackwright.model.cluster import Cluster, Node
@@ -44,6 +45,7 @@ def join(options: KubernetesOptions, cluster: Cluster, node: Node) -> str:
         port=options.control_plane.port,
         others=[(other.name, cluster.management_address(other)) for other in others],
         before=before,
+        etcd_pauses=not release_of(options.version).joins_etcd_as_learner,
         join_config=texts.JOIN,
         init_config=kubeadm.CONFIG,
         joined=texts.JOINED,

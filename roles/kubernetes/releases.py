@@ -50,6 +50,11 @@ class Release:
         return self.minor >= 21
 
     @property
+    def joins_etcd_as_learner(self) -> bool:
+        """On by default since 1.29: etcd keeps its leader while a member joins."""
+        return self.minor >= 29
+
+    @property
     def refuses_cgroup_v1(self) -> bool:
         """`failCgroupV1` is true by default since 1.35."""
         return self.minor >= 35

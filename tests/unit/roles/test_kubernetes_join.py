@@ -48,9 +48,11 @@ class Machine:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
 
-    def joins(self, node: str, others: str = REFUSES, patience: int = 600) -> int:
+    def joins(self, node: str, others: str = REFUSES, patience: int = 600, version: str = "1.34.2") -> int:
         """The exit status of the script on a node of a cluster with three control-plane nodes."""
-        cluster = kubernetes(heads=3, control_plane={"address": "10.9.0.100", "interface": "eth0"})
+        cluster = kubernetes(
+            heads=3, version=version, control_plane={"address": "10.9.0.100", "interface": "eth0"}
+        )
         options = cluster.by_name[node].options["kubernetes"]
         assert isinstance(options, KubernetesOptions)
         script = commands.join(options, cluster, cluster.by_name[node])
@@ -119,6 +121,18 @@ def test_a_node_that_is_off_may_hold_the_cluster(machine: Machine):
     with socket.create_server(("127.0.0.2", 10250)):
         assert machine.joins("cp1", others=NO_ANSWER) == 0, "cp3 is known to be a member of a cluster"
     assert "kubeadm join" in machine.called
+
+
+def test_dns_is_restarted_where_etcd_paused(machine: Machine):
+    assert machine.joins("cp3", version="1.28.0") == 0, machine.error
+    assert machine.called.index("kubeadm join") < machine.called.index("rollout restart deployment/coredns")
+    for node, version in (("gpu1", "1.28.0"), ("cp3", "1.29.0")):
+        (machine.etc / "rackwright" / "joined").unlink()
+        (machine.etc / "kubelet.conf").unlink()
+        (machine.etc / "manifests" / "etcd.yaml").unlink()
+        assert machine.joins(node, version=version) == 0, machine.error
+        assert "kubeadm join" in machine.called
+        assert "rollout" not in machine.called
 
 
 def test_what_an_interrupted_attempt_left_is_removed_first(machine: Machine):
