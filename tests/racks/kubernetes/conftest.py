@@ -37,9 +37,11 @@ def objects(site: Site, *documents: dict[str, Any], head: str = HEAD) -> None:
 
 
 def ready(site: Site, node: str, head: str = HEAD) -> bool:
-    """Whether the API has a node as Ready."""
+    """Whether the API has a node as Ready; False while it does not answer."""
     path = "'{.status.conditions[?(@.type==\"Ready\")].status}'"
-    return kubectl(site, f"get node {node} -o jsonpath={path} --ignore-not-found", head).strip() == "True"
+    return (
+        kubectl(site, f"get node {node} -o jsonpath={path} --ignore-not-found || :", head).strip() == "True"
+    )
 
 
 @pytest.fixture(scope="session")
