@@ -74,6 +74,8 @@ class WorkloadManager(StrEnum):
     SLURM = "slurm"
     KUBERNETES = "kubernetes"
     RAY = "ray"
+    SLURM_IN_PODS = "slurm-in-pods"
+    """Slurm whose daemons are pods of Kubernetes, on nodes that Kubernetes drains too."""
 
 
 class Workload(StrEnum):

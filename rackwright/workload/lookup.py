@@ -12,6 +12,8 @@ from rackwright.workload.protocol import Manager, OneManager
 from rackwright.workload.ray.control import Ray
 from rackwright.workload.several import Several
 from rackwright.workload.slurm.control import Slurm
+from rackwright.workload.slurm.pods import RunsSlurmPods
+from rackwright.workload.slurm_in_pods.control import SlurmInPods
 
 if TYPE_CHECKING:
     from rackwright.ssh import RootShell
@@ -20,6 +22,7 @@ _MANAGERS: dict[WorkloadManager, type[OneManager]] = {
     WorkloadManager.SLURM: Slurm,
     WorkloadManager.KUBERNETES: Kubernetes,
     WorkloadManager.RAY: Ray,
+    WorkloadManager.SLURM_IN_PODS: SlurmInPods,
 }
 
 
@@ -30,9 +33,14 @@ def manager_role(node: Node) -> RunsWorkloadManager | None:
 
 
 def kind_on(node: Node) -> WorkloadManager | None:
-    """Which manager some role runs on a node, or None."""
+    """Which manager some role runs on a node, or None. On nodes with Slurm's pods it is Slurm, whose jobs they are."""
     role = manager_role(node)
-    return role.workload_manager if role is not None else None
+    if role is None:
+        return None
+    pods = node.offers(RunsSlurmPods) if node.holds(NodeRole.WORKER) else None
+    if pods is not None and pods.controller is not None:
+        return WorkloadManager.SLURM_IN_PODS
+    return role.workload_manager
 
 
 def declared_on(node: Node) -> type[OneManager] | None:

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from rackwright.workload.kubernetes.on_node import KubernetesOnNode
 from rackwright.workload.slurm.on_node import SlurmOnNode
+from rackwright.workload.slurm_in_pods.on_node import SlurmInPodsOnNode
 from rackwright.workload.states import DrainShare, NodeState
 
 
@@ -54,7 +55,11 @@ class ManagerOnNode(Protocol):
         ...
 
 
-_KNOWN: dict[str, Callable[[str], ManagerOnNode]] = {"slurm": SlurmOnNode, "kubernetes": KubernetesOnNode}
+_KNOWN: dict[str, Callable[[str], ManagerOnNode]] = {
+    "slurm": SlurmOnNode,
+    "kubernetes": KubernetesOnNode,
+    "slurm-in-pods": SlurmInPodsOnNode,
+}
 """By name in rackwright.model.types.WorkloadManager, which nodes do not have."""
 BEFORE = "slurm"
 """What a node has whose files do not name one: those of earlier versions."""

@@ -48,7 +48,7 @@ class SlurmOnNodes(
 
     @property
     def manages_nodes(self) -> bool:
-        """Not in pods: Kubernetes drains the nodes, and the pods with them."""
+        """Not in pods: those who look for a manager find it through Kubernetes (rackwright.workload.lookup.kind_on)."""
         return self.daemons == "nodes"
 
     def serves_on(self, node: Node) -> bool:

@@ -12,6 +12,7 @@ from rackwright.model.options import Frozen, RoleOptions
 from rackwright.model.services import BuildsPodImages, Listener, Listens, PodImage
 from rackwright.model.strings import NodePath, PackageName
 from rackwright.model.types import NetworkPurpose, NodeRole, Workload
+from rackwright.workload.slurm.pods import Container, RunsSlurmPods
 
 if TYPE_CHECKING:
     from rackwright.model.cluster import Cluster, Node
@@ -61,7 +62,7 @@ class Volumes(Frozen):
     )
 
 
-class SlurmOnKubernetesOptions(BuildsPodImages, Listens, RoleOptions):
+class SlurmOnKubernetesOptions(BuildsPodImages, Listens, RunsSlurmPods, RoleOptions):
     """Slurm's daemons as pods of Kubernetes, with the settings of the slurm section (`daemons: pods`)."""
 
     applies_to: ClassVar[frozenset[NodeRole]] = frozenset({NodeRole.HEAD, NodeRole.WORKER})
@@ -125,6 +126,13 @@ class SlurmOnKubernetesOptions(BuildsPodImages, Listens, RoleOptions):
         default=False,
         description="slurmrestd, with soperator and slinky; tokens are signed with slurm_jwt_key.",
     )
+
+    @property
+    def controller(self) -> Container | None:
+        """slurmctld's container, where rackwright drains nodes; an operator has its own."""
+        if self.flavour != "pods":
+            return None
+        return Container(self.namespace, "slurmctld-0", "slurmctld")
 
     def reference(self, cluster: Cluster) -> str:
         """The image that pods run."""

@@ -43,6 +43,7 @@ ROOMS_BOTTOM_UP = tuple(_ROOMS.split())
 SLURM_ROOMS = (
     *("rackwright/workload/slurm", "rackwright/facts/slurm.py"),
     *("rackwright/operations/slurm_accounting.py", "rackwright/operations/slurm_reservations.py"),
+    "rackwright/workload/slurm_in_pods",
     "roles/slurm",
     "roles/slurm_on_kubernetes",  # the same daemons, in pods
     "rackwright/alerts",  # runbooks contain commands to type
@@ -53,7 +54,7 @@ SLURM_ROOMS = (
 )
 FINDS_SLURM = ("rackwright/workload/lookup.py", "rackwright/workload/on_node.py")
 """Where a manager is chosen by what the roles declare."""
-KUBERNETES_ROOM = "rackwright/workload/kubernetes"
+KUBERNETES_ROOMS = ("rackwright/workload/kubernetes", "rackwright/workload/slurm_in_pods")
 OS_NAMED_OUTSIDE = {
     "rackwright/factcache/helper.py": "runs on the node, where the room is not",
     "rackwright/lab/artefact/recipe.py": "names the suites whose source package and programs it takes",
@@ -365,7 +366,7 @@ def kubernetes_stands_in_its_room(root: Path) -> list[str]:
         for path, tree in _python(root, "rackwright", "roles")
         for line, module in _imports(tree, hints=True)
         if module.startswith("rackwright.workload.kubernetes.")
-        and not (place := path.relative_to(root)).is_relative_to(KUBERNETES_ROOM)
+        and not any((place := path.relative_to(root)).is_relative_to(room) for room in KUBERNETES_ROOMS)
         and place.as_posix() not in FINDS_SLURM
     ]
 

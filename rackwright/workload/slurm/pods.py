@@ -58,6 +58,24 @@ class PodPartition:
     """Of its line in slurm.conf, without `PartitionName` and `Nodes`."""
 
 
+@dataclass(frozen=True)
+class Container:
+    """One container of a pod."""
+
+    namespace: str
+    pod: str
+    container: str
+
+
+class RunsSlurmPods:
+    """Options of the role that runs Slurm's daemons as pods."""
+
+    @property
+    def controller(self) -> Container | None:
+        """Where slurmctld runs; None where an operator of the site runs the pods."""
+        raise NotImplementedError
+
+
 class RendersSlurm:
     """Options of the role that knows Slurm's settings; with `daemons: pods` its daemons run in pods of another role."""
 

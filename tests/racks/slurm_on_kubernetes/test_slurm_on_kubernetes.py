@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 
 from rackwright.errors import ExitCode
+from rackwright.ssh import Pool
+from rackwright.workload.lookup import manager_of
+from rackwright.workload.slurm_in_pods.control import SlurmInPods
 from tests.racks.patience import until
 from tests.racks.site import Site, operations
 from tests.racks.slurm_on_kubernetes.conftest import HEAD, WORKERS, in_login, kubectl
@@ -70,6 +73,56 @@ def test_slurmctld_that_is_killed_comes_back_with_its_state(rack: Site):
     in_login(rack, f"scancel {running}")
     until(lambda: accounted(rack, waiting)[0] == "COMPLETED", "the job that waited", 180)
     until(lambda: failed(rack, None) == {}, "all claims", 240)
+
+
+def _slurm_state(site: Site, node: str) -> list[str]:
+    """State and reason, as sinfo has them."""
+    return in_login(site, f"sinfo -h -N -p main -n {node} -o '%T|%E'").strip().split("|")
+
+
+def _cordoned(site: Site, node: str) -> bool:
+    return kubectl(site, f"get node {node} -o 'jsonpath={{.spec.unschedulable}}'").strip() == "true"
+
+
+@pytest.mark.smoke
+def test_a_drain_waits_for_slurms_jobs(rack: Site):
+    """As `apply`, `reboot` and `firmware` do: in Slurm, whose pods Kubernetes does not count as jobs, and in Kubernetes."""
+    job = in_login(rack, "sbatch --parsable -A burnin -w worker1 --mem=64 --wrap 'sleep 600'").strip()
+    state = f"squeue -h -j {job} -o %T"
+    try:
+        until(lambda: in_login(rack, state).strip() == "RUNNING", "a running job", 120)
+        with rack.here(), Pool(rack.cluster) as shell:
+            manager = manager_of(rack.cluster, shell)
+            assert manager is not None
+            assert [one.id for one in manager.jobs("worker1")] == [job]
+            question = SlurmInPods.job_question("worker1")
+            assert SlurmInPods.shows_job(shell.run("worker1", question, timeout=60).stdout)
+            assert not SlurmInPods.shows_job(shell.run("worker2", question, timeout=60).stdout)
+
+            assert manager.drain(["worker1"], "R1", 5) == {"worker1": "its jobs did not end within 5 s"}
+            assert _slurm_state(rack, "worker1") == ["mixed", "none"]
+            assert not _cordoned(rack, "worker1")
+            assert in_login(rack, state).strip() == "RUNNING"
+
+            in_login(rack, f"scancel {job}")
+            assert manager.drain(["worker1"], "R1", 120) == {}
+            assert _slurm_state(rack, "worker1") == ["drained", "rackwright: R1"]
+            assert _cordoned(rack, "worker1")
+            assert manager.resume(["worker1"], "R1") == ["worker1"]
+            assert _slurm_state(rack, "worker1") == ["idle", "none"]
+            assert not _cordoned(rack, "worker1")
+    finally:
+        in_login(rack, f"scancel {job}")
+
+
+def test_a_sick_node_is_drained_in_slurm_and_comes_back(rack: Site):
+    rack.fault("worker1", "gpu:ecc")
+    try:
+        until(lambda: _slurm_state(rack, "worker1")[1].startswith("rackwright-health: "), "a drain", 300)
+        assert _slurm_state(rack, "worker2") == ["idle", "none"]
+    finally:
+        rack.heal("worker1")
+    until(lambda: _slurm_state(rack, "worker1") == ["idle", "none"], "worker1 back in service", 300)
 
 
 def test_drift_of_a_file_is_named_and_repaired(rack: Site):

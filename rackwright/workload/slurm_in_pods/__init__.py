@@ -1,0 +1,1 @@
+"""Slurm whose daemons are pods of Kubernetes: a manager that drains in both."""
