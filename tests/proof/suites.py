@@ -798,8 +798,9 @@ SUITES = (
         name="kubernetes",
         proves="On a rack whose nodes run a kubelet, kubeadm's Kubernetes 1.20.2, built from Debian's source, is installed from bare "
         "nodes; a second apply changes nothing, and verify's pods reach each other; simulated GPUs, quotas, preemption and the burn-in "
-        "over MPI work in pods; drift is named and repaired, and a killed worker, a deleted node and a restored etcd come back. Of three control-plane "
-        "nodes the leader is killed and its address moves, and one that lost its disk is replaced. Where one inventory has Slurm and "
+        "over MPI work in pods; drift is named and repaired, and a killed worker, a deleted node, a kubelet without credentials and a restored "
+        "etcd come back. Three control-plane nodes are made although the first run is killed; the leader is killed and its address moves, and the "
+        "first one, without its disk, makes no second cluster. Where one inventory has Slurm and "
         "Kubernetes, a worker moves from one to the other and back.",
         paths=(
             *_ENGINE,
@@ -877,17 +878,21 @@ SUITES = (
     Suite(
         name="slurm-on-kubernetes",
         proves="Slurm's daemons run as pods from the settings that they have on nodes: srun across two pods, with its accounting; "
-        "a slurmctld that was killed comes back with its state, and drift of its files is named and repaired.",
+        "a slurmctld that was killed comes back with its state, and drift of its files is named and repaired. A drain waits for Slurm's jobs "
+        "and is one in Slurm and in Kubernetes; a sick node is drained in Slurm.",
         paths=(
             *_ENGINE,
             *_RACKS,
             "inventory/slurm-on-kubernetes.yaml",
+            "rackwright/health",
             "rackwright/image",
             "rackwright/kubernetes",
             "rackwright/workload",
+            "roles/health",
             "roles/kubernetes",
             "roles/slurm",
             "roles/slurm_on_kubernetes",
+            "templates/health",
             "templates/kubernetes",
             "templates/slurm",
             "templates/slurm_on_kubernetes",

@@ -109,7 +109,8 @@ def test_a_drain_waits_for_slurms_jobs(rack: Site):
             assert _slurm_state(rack, "worker1") == ["drained", "rackwright: R1"]
             assert _cordoned(rack, "worker1")
             assert manager.resume(["worker1"], "R1") == ["worker1"]
-            assert _slurm_state(rack, "worker1") == ["idle", "none"]
+            # idle* until slurmd has answered slurmctld
+            until(lambda: _slurm_state(rack, "worker1") == ["idle", "none"], "worker1 back in service", 120)
             assert not _cordoned(rack, "worker1")
     finally:
         in_login(rack, f"scancel {job}")
