@@ -32,6 +32,8 @@ TEMPLATE = "rackwright.dev/template"
 """Annotation of pods: digest of what only a new pod takes over."""
 AS_DECLARED = "as declared"
 READY = "ready"
+NEW_POD = "rackwright: new pod"
+"""Why nodes are drained in Slurm while their pods of slurmd are replaced."""
 SETTLE_SECONDS = 900
 """As long as images may take to be pulled, and the kubelet to bring a changed ConfigMap into pods."""
 _NEW_PODS = ("slurm-restart.conf", "job_container.conf")
@@ -155,4 +157,5 @@ def settle(options: SlurmOnKubernetesOptions, cluster: Cluster, mode: Literal["r
         reloaded=reloaded(options, cluster),
         seconds=SETTLE_SECONDS * cluster.ssh.time_factor,
         as_declared=AS_DECLARED,
+        reason=NEW_POD,
     )

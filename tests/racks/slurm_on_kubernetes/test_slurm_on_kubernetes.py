@@ -116,6 +116,16 @@ def test_a_drain_waits_for_slurms_jobs(rack: Site):
         in_login(rack, f"scancel {job}")
 
 
+def test_a_node_that_an_interrupted_run_drained_for_its_pod_comes_back(rack: Site):
+    kubectl(rack, "exec slurmctld-0 --container slurmctld -- scontrol update nodename=worker2 state=drain "
+                  "reason='rackwright: new pod'")  # fmt: skip
+    assert operations(rack.plan(2)) == {
+        (HEAD, ROLE, "Bring the pods to their declared template, key and files")
+    }
+    rack.converge()
+    until(lambda: _slurm_state(rack, "worker2") == ["idle", "none"], "worker2 back in service", 120)
+
+
 def test_a_sick_node_is_drained_in_slurm_and_comes_back(rack: Site):
     rack.fault("worker1", "gpu:ecc")
     try:
