@@ -365,6 +365,10 @@ case "$*" in
 *"sha256sum"*) echo "$FILES  -" ;;
 *"squeue"*"worker2"*) echo "${JOBS:-}" ;;
 *squeue*) ;;
+*"sinfo -h -N -o %N|%T|%E"*)
+    echo "worker3|drained|ticket 4711"
+    [ -z "${DRAINED:-}" ] || echo "$DRAINED|drained|rackwright: new pod"
+    sed -n 's/.*nodename=\\([a-z0-9]*\\) state=drain .*/\\1|draining|rackwright: new pod/p' "$CALLS" ;;
 *sinfo*) echo idle ;;
 *) echo "$*" | sed 's/.*--namespace slurm //' >>"$CALLS"; case "$*" in *"delete pods"*) touch "$CALLS.replaced" ;; esac ;;
 esac
@@ -405,6 +409,7 @@ def _settled(tmp_path, mode, **environment):
         ({"READY": "False"}, "1 of 2 pods of slurmd are ready with the declared template"),
         ({"READY": "False", "NODE": "False"}, "as declared"),
         ({"LOADED": "earlier"}, "slurmctld has loaded other files"),
+        ({"DRAINED": "worker2"}, "still drained for new pods: worker2"),
     ],
 )
 def test_what_differs_is_said(tmp_path, environment, answer):
@@ -433,6 +438,14 @@ def test_idle_nodes_get_new_pods_and_busy_ones_keep_theirs(tmp_path):
         "delete pods slurmd-a",
         "scontrol update nodename=worker1 state=resume",
         "scontrol update nodename=worker2 state=resume",
+    ]
+
+
+def test_a_node_that_an_interrupted_run_drained_comes_back(tmp_path):
+    status, _, changed = _settled(tmp_path, "write", DRAINED="worker2")
+    assert status == 0
+    assert [line.rpartition(" -- ")[2] for line in changed] == [
+        "scontrol update nodename=worker2 state=resume"
     ]
 
 
