@@ -80,6 +80,11 @@ def _slurm_state(site: Site, node: str) -> list[str]:
     return in_login(site, f"sinfo -h -N -p main -n {node} -o '%T|%E'").strip().split("|")
 
 
+def _settles(site: Site, node: str, wanted: list[str], seconds: float = 120) -> None:
+    """A node that comes back is `idle*` until slurmd has answered slurmctld."""
+    until(lambda: _slurm_state(site, node) == wanted, f"{node} {wanted[0]} in Slurm", seconds)
+
+
 def _cordoned(site: Site, node: str) -> bool:
     return kubectl(site, f"get node {node} -o 'jsonpath={{.spec.unschedulable}}'").strip() == "true"
 
@@ -100,7 +105,7 @@ def test_a_drain_waits_for_slurms_jobs(rack: Site):
             assert not SlurmInPods.shows_job(shell.run("worker2", question, timeout=60).stdout)
 
             assert manager.drain(["worker1"], "R1", 5) == {"worker1": "its jobs did not end within 5 s"}
-            assert _slurm_state(rack, "worker1") == ["mixed", "none"]
+            _settles(rack, "worker1", ["mixed", "none"])
             assert not _cordoned(rack, "worker1")
             assert in_login(rack, state).strip() == "RUNNING"
 
@@ -109,8 +114,7 @@ def test_a_drain_waits_for_slurms_jobs(rack: Site):
             assert _slurm_state(rack, "worker1") == ["drained", "rackwright: R1"]
             assert _cordoned(rack, "worker1")
             assert manager.resume(["worker1"], "R1") == ["worker1"]
-            # idle* until slurmd has answered slurmctld
-            until(lambda: _slurm_state(rack, "worker1") == ["idle", "none"], "worker1 back in service", 120)
+            _settles(rack, "worker1", ["idle", "none"])
             assert not _cordoned(rack, "worker1")
     finally:
         in_login(rack, f"scancel {job}")
@@ -123,7 +127,7 @@ def test_a_node_that_an_interrupted_run_drained_for_its_pod_comes_back(rack: Sit
         (HEAD, ROLE, "Bring the pods to their declared template, key and files")
     }
     rack.converge()
-    until(lambda: _slurm_state(rack, "worker2") == ["idle", "none"], "worker2 back in service", 120)
+    _settles(rack, "worker2", ["idle", "none"])
 
 
 def test_a_sick_node_is_drained_in_slurm_and_comes_back(rack: Site):
@@ -133,7 +137,7 @@ def test_a_sick_node_is_drained_in_slurm_and_comes_back(rack: Site):
         assert _slurm_state(rack, "worker2") == ["idle", "none"]
     finally:
         rack.heal("worker1")
-    until(lambda: _slurm_state(rack, "worker1") == ["idle", "none"], "worker1 back in service", 300)
+    _settles(rack, "worker1", ["idle", "none"], 300)
 
 
 def test_drift_of_a_file_is_named_and_repaired(rack: Site):
