@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import time
@@ -21,7 +22,7 @@ from rackwright.engine.journal import Journal, event_line
 from rackwright.engine.journal_lines import gather
 from rackwright.engine.left_drained import put_back_all
 from rackwright.engine.run_lock import who
-from rackwright.errors import ConnectionFailed, RackwrightError
+from rackwright.errors import ConnectionFailed, RackwrightError, RunLocked
 from tests.factories import make_cluster
 from tests.unit.engine.local_head import LocalHeads
 from tests.unit.workload.fake_manager import MemoryManager
@@ -249,6 +250,14 @@ def read(monkeypatch, capsys, tmp_path, limit, run=""):
 
 def long_run(number):
     """A run of many operations, the last of which did not end, and which put its worker back."""
+    for _ in range(100):
+        with contextlib.suppress(RunLocked):  # the holder of the run before this one is still ending
+            return _long_run(number)
+        time.sleep(0.1)
+    return pytest.fail("the lock of the run before was not released")
+
+
+def _long_run(number):
     journal = Journal("test", Path("/home/ada/c.yaml"), limit=None, roles=None)
     with HeadLock(CLUSTER, {"run": journal.run, **who()}, lost=pytest.fail) as lock:
         journal.mirror = lock.send
