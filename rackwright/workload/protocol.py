@@ -218,6 +218,8 @@ class OneManager(Manager, Protocol):
     task (`task_prolog`: what they print sets variables); empty: it has none."""
     health_timer: ClassVar[bool]
     """Whether a timer of the node runs the health check, since the manager has no program for it."""
+    drains_in: ClassVar[str | None]
+    """Name of another manager that has its nodes too, and in which it drains them itself; None: it has its nodes alone."""
 
     def __init__(self, cluster: Cluster, shell: RootShell) -> None: ...
 
@@ -231,11 +233,6 @@ class OneManager(Manager, Protocol):
     @staticmethod
     def services(node: Node) -> tuple[str, ...]:
         """Units, besides the agent, that must run on a node for jobs to run."""
-        ...
-
-    @staticmethod
-    def resume_command(node: str) -> str:
-        """What an operator types to put a node back into service."""
         ...
 
     @staticmethod

@@ -79,13 +79,13 @@ class Several:
     ) -> dict[str, str]:
         """In every manager that knows a node: one that has moved is taken out of its earlier manager's service too.
 
-        They wait one after the other, each up to the deadline.
+        They wait one after the other, each up to the deadline. A manager that drains in another one does so itself, in its order.
         """
         asked: list[Manager] = []
         refused: dict[str, str] = {}
         try:
             for manager in self._managers:
-                left = [node for node in nodes if node not in refused]
+                left = [node for node in nodes if node not in refused and not self._shared(node, manager)]
                 asked.append(manager)
                 refused |= manager.drain(left, run, deadline_seconds, kill_jobs=kill_jobs) if left else {}
         except RackwrightError:
@@ -113,8 +113,14 @@ class Several:
     def forget_moved(self, nodes: Iterable[str]) -> None:
         """These nodes are as declared: only their own manager keeps them."""
         for manager in self._managers:
-            if moved := [node for node in nodes if self._by_node.get(node, manager) is not manager]:
+            others = [node for node in nodes if self._by_node.get(node, manager) is not manager]
+            if moved := [node for node in others if not self._shared(node, manager)]:
                 manager.forget(moved)
+
+    def _shared(self, node: str, manager: OneManager) -> bool:
+        """Whether the node's own manager drains it in this other one as well."""
+        own = self._by_node.get(node)
+        return own is not None and own is not manager and own.drains_in == manager.name
 
     def drain_by_hand(self, node: str, reason: str) -> None:
         """In the node's manager."""

@@ -33,6 +33,7 @@ class Kubernetes:
     agent: ClassVar[str] = "kubelet"
     hooks: ClassVar[Mapping[str, str]] = {}
     health_timer: ClassVar[bool] = True
+    drains_in: ClassVar[str | None] = None
 
     def __init__(self, cluster: Cluster, shell: RootShell) -> None:
         self._cluster = cluster

@@ -44,6 +44,7 @@ class Ray:
     agent: ClassVar[str] = "ray-worker"
     hooks: ClassVar[Mapping[str, str]] = {}
     health_timer: ClassVar[bool] = False
+    drains_in: ClassVar[str | None] = None
 
     def __init__(self, cluster: Cluster, shell: RootShell) -> None:
         self._cluster = cluster

@@ -50,6 +50,7 @@ class Slurm:
     }
 
     health_timer: ClassVar[bool] = False
+    drains_in: ClassVar[str | None] = None
 
     def __init__(self, cluster: Cluster, shell: RootShell) -> None:
         self._cluster = cluster
@@ -64,8 +65,7 @@ class Slurm:
         """munge everywhere, slurmctld on the primary head."""
         return ("munge.service", *(("slurmctld.service",) if node.primary else ()))
 
-    @staticmethod
-    def resume_command(node: str) -> str:
+    def resume_command(self, node: str) -> str:
         """scontrol's."""
         return f"scontrol update NodeName={node} State=RESUME"
 

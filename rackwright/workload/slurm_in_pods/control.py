@@ -40,6 +40,7 @@ class SlurmInPods(Slurm):
     agent: ClassVar[str] = Kubernetes.agent
     hooks: ClassVar[Mapping[str, str]] = {}
     health_timer: ClassVar[bool] = True
+    drains_in: ClassVar[str | None] = Kubernetes.name
 
     def __init__(self, cluster: Cluster, shell: RootShell) -> None:
         super().__init__(cluster, shell)
@@ -52,10 +53,10 @@ class SlurmInPods(Slurm):
         """Those of Kubernetes: Slurm has none of the node."""
         return Kubernetes.services(node)
 
-    @staticmethod
-    def resume_command(node: str) -> str:
-        """Typed where Slurm's programs are, which nodes do not have."""
-        return f"scontrol update NodeName={node} State=RESUME (in slurmctld's pod), kubectl uncordon {node}"
+    def resume_command(self, node: str) -> str:
+        """scontrol's, in slurmctld's pod, as nodes do not have it; and kubectl's."""
+        words = shlex.join(["kubectl", *self._inside()])
+        return f"{words} {super().resume_command(node)} && {Kubernetes.resume_command(node)}"
 
     @staticmethod
     def health_schedule(ask: Callable[[str], str]) -> HealthSchedule:
@@ -111,9 +112,7 @@ class SlurmInPods(Slurm):
         self._kubernetes.cancel()
 
     def _ask(self, command: str, seconds: int = 60) -> CommandResult:
-        one = self._controller
-        words = ["exec", "--namespace", one.namespace, one.pod, "--container", one.container, "--"]
-        line = self._kubectl.line([*words, "sh", "-c", command], seconds=None)
+        line = self._kubectl.line([*self._inside(), "sh", "-c", command], seconds=None)
         try:
             result = self._kubectl.ask(
                 f"{shlex.join(['timeout', str(seconds)])} {line}", seconds=seconds + 10
@@ -122,3 +121,7 @@ class SlurmInPods(Slurm):
             return CommandResult(command, 1, "", error.message)
         errors = [text for text in result.stderr.splitlines() if not text.startswith(_EXIT_LINE)]
         return CommandResult(command, result.exit_status, result.stdout, "\n".join(errors))
+
+    def _inside(self) -> list[str]:
+        one = self._controller
+        return ["exec", "--namespace", one.namespace, one.pod, "--container", one.container, "--"]
