@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import shlex
-
 import pytest
 
 from rackwright.errors import ConnectionFailed, WorkloadError
-from rackwright.model.options import RoleOptions
 from rackwright.model.types import NodeRole
 from rackwright.workload.kubernetes.control import Kubernetes
 from rackwright.workload.protocol import JobStep, Manager
 from rackwright.workload.slurm.control import Slurm
-from rackwright.workload.slurm.pods import Container, RunsSlurmPods
 from rackwright.workload.slurm_in_pods.control import SlurmInPods
 from rackwright.workload.states import DrainedBy
 from tests.factories import RunsKube, RunsSlurm, make_cluster, make_node
 from tests.unit.workload.fake_kubernetes import BY, REASON, FakeKubernetes
 from tests.unit.workload.fake_manager import MemoryManager
 from tests.unit.workload.fake_slurm import FakeSlurm
+from tests.unit.workload.fake_slurm_in_pods import SlurmAndKubernetes, slurm_in_pods
 
 WORKERS = ("w1", "w2", "w3")
 
@@ -27,24 +24,6 @@ def cluster_of(role, options):
     return make_cluster(
         make_node("head1", 10, NodeRole.HEAD, options={role: options}),
         *(make_node(name, 20 + number) for number, name in enumerate(WORKERS)),
-    )
-
-
-class RunsPods(RoleOptions, RunsSlurmPods):
-    """Options of a role that runs Slurm in pods."""
-
-    @property
-    def controller(self):
-        return Container("hpc", "slurmctld-0", "slurmctld")
-
-
-def slurm_in_pods():
-    return make_cluster(
-        make_node("head1", 10, NodeRole.HEAD, options={"kubernetes": RunsKube()}),
-        *(
-            make_node(name, 20 + number, options={"kubernetes": RunsKube(), "pods": RunsPods()})
-            for number, name in enumerate(WORKERS)
-        ),
     )
 
 
@@ -90,35 +69,12 @@ class KubernetesWorld:
         return found.annotations[REASON] if found.unschedulable else None
 
 
-class SlurmAndKubernetes(FakeSlurm):
-    """Steps are pods."""
-
-    def __init__(self, *names):
-        self.kube = FakeKubernetes(*names)
-        super().__init__(*names)
-
-    reply = property(lambda self: self.kube.reply, lambda self, value: setattr(self.kube, "reply", value))
-    steps = property(lambda self: self.kube.steps, lambda self, value: None)
-
-
 class SlurmInPodsWorld(SlurmWorld):
     """The same of Slurm whose slurmctld is a pod: its commands travel through kubectl."""
 
     def __init__(self) -> None:
         self.backend = SlurmAndKubernetes(*WORKERS)
-        self.kube = self.backend.kube
-        self.manager = SlurmInPods(slurm_in_pods(), self)
-
-    def run(self, node, command, *, stdin=None, timeout):
-        words = shlex.split(command)
-        if "exec" not in words:
-            return self.kube.run(node, command, stdin=stdin, timeout=timeout)
-        assert words[-2] == "-c"
-        place = ["exec", "--namespace", "hpc", "slurmctld-0", "--container", "slurmctld", "--"]
-        assert words[words.index("exec") : -3] == place
-        if self.kube.silent:
-            return self.kube.run(node, "kubectl version", timeout=timeout)
-        return self.backend.run(node, words[-1], timeout=timeout)
+        self.manager = SlurmInPods(slurm_in_pods(*WORKERS), self.backend)
 
 
 class MemoryWorld:

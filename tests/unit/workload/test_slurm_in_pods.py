@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 
 from rackwright.model.types import WorkloadManager
-from rackwright.workload.lookup import declared_on, kind_on
+from rackwright.workload.lookup import declared_on, kind_on, manager_of
 from rackwright.workload.on_node import manager_on
+from rackwright.workload.protocol import Manager
+from rackwright.workload.several import Several, forget_moved
 from rackwright.workload.slurm_in_pods.control import SlurmInPods
 from rackwright.workload.slurm_in_pods.on_node import SlurmInPodsOnNode
 from rackwright.workload.states import NoAnswer
-from tests.unit.workload.test_contract import SlurmInPodsWorld, slurm_in_pods
+from tests.unit.workload.fake_slurm_in_pods import INSIDE, SlurmAndKubernetes, slurm_in_pods
 
 TASKS = """\
 TASK    PID     STATUS
@@ -20,46 +22,80 @@ cc33    300     RUNNING
 """
 
 
+WORKERS = ("w1", "w2")
+
+
 @pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> SlurmInPodsWorld:
+def shell(monkeypatch: pytest.MonkeyPatch) -> SlurmAndKubernetes:
     monkeypatch.setattr("rackwright.workload.slurm.control._POLL_SECONDS", 0.001)
     monkeypatch.setattr("rackwright.workload.kubernetes.draining.POLL_SECONDS", 0.001)
-    return SlurmInPodsWorld()
+    return SlurmAndKubernetes(*WORKERS)
+
+
+@pytest.fixture(params=["alone", "among several"])
+def manager(request: pytest.FixtureRequest, shell: SlurmAndKubernetes) -> Manager:
+    """By itself, and as clusters have it, whose heads are Kubernetes'."""
+    cluster = slurm_in_pods(*WORKERS)
+    found = SlurmInPods(cluster, shell) if request.param == "alone" else manager_of(cluster, shell)
+    assert isinstance(found, SlurmInPods | Several)
+    return found
+
+
+def drained(shell: SlurmAndKubernetes) -> dict[str, tuple[bool, bool]]:
+    """In Slurm and in Kubernetes."""
+    return {name: (shell.nodes[name].drained, shell.kube.nodes[name].unschedulable) for name in WORKERS}
 
 
 def test_it_is_the_manager_of_workers_with_slurms_pods():
-    cluster = slurm_in_pods()
+    cluster = slurm_in_pods(*WORKERS)
     assert kind_on(cluster.by_name["w1"]) is WorkloadManager.SLURM_IN_PODS
     assert declared_on(cluster.by_name["w1"]) is SlurmInPods
     assert kind_on(cluster.by_name["head1"]) is WorkloadManager.KUBERNETES
     assert isinstance(manager_on("w1", str(WorkloadManager.SLURM_IN_PODS)), SlurmInPodsOnNode)
 
 
-def test_a_drain_is_one_in_both(world: SlurmInPodsWorld):
-    assert world.manager.drain(["w1"], "R1", 1) == {}
-    assert (world.backend.nodes["w1"].drained, world.kube.nodes["w1"].unschedulable) == (True, True)
-    assert world.manager.resume(["w1"], "R1") == ["w1"]
-    assert (world.backend.nodes["w1"].drained, world.kube.nodes["w1"].unschedulable) == (False, False)
+def test_a_drain_is_one_in_both_slurm_first(shell: SlurmAndKubernetes, manager: Manager):
+    changed: list[str] = []
+    shell.on_look = lambda: changed.append(f"kubernetes: {shell.kube.nodes['w1'].unschedulable}")
+    assert manager.drain(["w1"], "R1", 1) == {}
+    assert set(changed) == {"kubernetes: False"}, (
+        "Slurm's jobs had ended before Kubernetes was asked to drain"
+    )
+    assert drained(shell) == {"w1": (True, True), "w2": (False, False)}
+    assert manager.resume(["w1"], "R1") == ["w1"]
+    assert drained(shell) == dict.fromkeys(WORKERS, (False, False))
 
 
-def test_a_node_with_jobs_of_slurm_is_not_cordoned(world: SlurmInPodsWorld):
-    world.backend.nodes["w1"].jobs.append("train")
-    assert list(world.manager.drain(["w1", "w2"], "R1", 0.01)) == ["w1"]
-    assert [world.backend.nodes[name].drained for name in ("w1", "w2")] == [False, True]
-    assert [world.kube.nodes[name].unschedulable for name in ("w1", "w2")] == [False, True]
+def test_a_node_with_jobs_of_slurm_is_not_touched_in_kubernetes(shell: SlurmAndKubernetes, manager: Manager):
+    shell.nodes["w1"].jobs.append("train")
+    assert list(manager.drain(WORKERS, "R1", 0.01)) == ["w1"]
+    assert drained(shell) == {"w1": (False, False), "w2": (True, True)}
+    assert not any("w1" in command for command in shell.kube.commands if "patch" in command)
 
 
-def test_what_kubernetes_refuses_goes_back_into_slurms_service(world: SlurmInPodsWorld):
-    world.kube.nodes["w1"].jobs.append("train")
-    assert list(world.manager.drain(["w1", "w2"], "R1", 0.01)) == ["w1"]
-    assert [world.backend.nodes[name].drained for name in ("w1", "w2")] == [False, True]
-    assert [world.kube.nodes[name].unschedulable for name in ("w1", "w2")] == [False, True]
+def test_what_kubernetes_refuses_goes_back_into_slurms_service(shell: SlurmAndKubernetes, manager: Manager):
+    shell.kube.nodes["w1"].jobs.append("train")
+    assert list(manager.drain(WORKERS, "R1", 0.01)) == ["w1"]
+    assert drained(shell) == {"w1": (False, False), "w2": (True, True)}
 
 
-def test_without_slurmctlds_pod_kubernetes_drains(world: SlurmInPodsWorld):
-    world.backend.silent = True
-    assert world.manager.drain(["w1"], "R1", 1) == {}
-    assert world.kube.nodes["w1"].unschedulable
+def test_without_slurmctlds_pod_kubernetes_drains(shell: SlurmAndKubernetes, manager: Manager):
+    shell.silent = True
+    assert manager.drain(["w1"], "R1", 1) == {}
+    assert drained(shell)["w1"] == (False, True)
+
+
+def test_a_node_as_declared_is_not_forgotten(shell: SlurmAndKubernetes):
+    manager = manager_of(slurm_in_pods(*WORKERS), shell)
+    assert manager is not None
+    forget_moved(manager, WORKERS)
+    assert shell.order == []
+
+
+def test_what_puts_a_node_back_can_be_typed(shell: SlurmAndKubernetes, manager: Manager):
+    command = manager.resume_command("w1")
+    assert command.startswith(f"kubectl {' '.join(INSIDE)} scontrol update NodeName=w1 State=RESUME && ")
+    assert "kubectl uncordon w1" in command
 
 
 @pytest.mark.parametrize(
