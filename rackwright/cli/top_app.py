@@ -113,7 +113,7 @@ class TopApp(App[None]):
                 found = error.message + (f" ({error.hint})" if error.hint else "")
             except Exception as problem:  # noqa: BLE001 - what a head makes of a question ends no screen
                 found = f"{type(problem).__name__}: {problem}"
-            with contextlib.suppress(RuntimeError):  # the program has ended meanwhile
+            with contextlib.suppress(RuntimeError, NoMatches):  # the program has ended, or ends, meanwhile
                 self.call_from_thread(done, found)
 
         threading.Thread(target=run, name="top", daemon=True).start()

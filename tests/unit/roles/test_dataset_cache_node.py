@@ -21,7 +21,6 @@ from rackwright.roles.dataset_cache.node_cache import Cache, CacheMistake, locke
 from rackwright.roles.dataset_cache.node_fetch import command_of, fetch, fill
 from rackwright.roles.dataset_cache.node_files import differences, size_of
 from rackwright.roles.dataset_cache.node_readers import reader_of
-from tests.unit.roles.other_users import let_others_in
 
 MIB = 1 << 20
 
@@ -448,13 +447,12 @@ python3 -IS "$2" fetch a 2>&1 | sed "s|$1||g"
 
 
 @pytest.mark.slow
-def test_the_whole_program_as_root_with_a_user_beside_it(tmp_path):
+def test_the_whole_program_as_root_with_a_user_beside_it(shared_path):
     """In a mount namespace of the test's own."""
-    let_others_in(tmp_path)
     for name in ("scratch", "data"):
-        (tmp_path / name).mkdir()
+        (shared_path / name).mkdir()
     settings = {
-        "root": str(tmp_path / "scratch"),
+        "root": str(shared_path / "scratch"),
         "folder": "datasets",
         "limit_gib": 1,
         "project": 0,
@@ -463,25 +461,25 @@ def test_the_whole_program_as_root_with_a_user_beside_it(tmp_path):
         "fetch_seconds": 60,
         "datasets": {
             "a": {
-                "mount": str(tmp_path / "data"),
-                "from": str(tmp_path / "data/a"),
+                "mount": str(shared_path / "data"),
+                "from": str(shared_path / "data/a"),
                 "gib": 1,
                 "keep": False,
                 "checksums": None,
             }
         },
     }
-    (tmp_path / "settings.json").write_text(json.dumps(settings))
+    (shared_path / "settings.json").write_text(json.dumps(settings))
     text = one_text("rackwright.roles.dataset_cache.node")
     for old, new in (
-        ("/run/rackwright-dataset", str(tmp_path / "run")),
-        ("/etc/rackwright/dataset-cache.json", str(tmp_path / "settings.json")),
+        ("/run/rackwright-dataset", str(shared_path / "run")),
+        ("/etc/rackwright/dataset-cache.json", str(shared_path / "settings.json")),
     ):
         assert old in text
         text = text.replace(old, new)
-    (tmp_path / "program.py").write_text(text)
+    (shared_path / "program.py").write_text(text)
     done = subprocess.run(
-        ["unshare", "-m", "sh", "-c", WHOLE, "sh", str(tmp_path), str(tmp_path / "program.py")],
+        ["unshare", "-m", "sh", "-c", WHOLE, "sh", str(shared_path), str(shared_path / "program.py")],
         env={"PATH": f"{Path(sys.executable).parent}:/usr/sbin:/usr/bin:/sbin:/bin"},
         capture_output=True,
         text=True,

@@ -22,7 +22,6 @@ from rackwright.roles.scratch.node_jobs import Job, JobMistake, Jobs, locked
 from rackwright.roles.scratch.node_sweep import Present, state_of
 from rackwright.workload.slurm.on_node import SlurmOnNode
 from rackwright.workload.states import NoAnswer
-from tests.unit.roles.other_users import let_others_in
 
 ME = os.getuid()
 JOB = Job("12", ME, os.getgid())
@@ -278,32 +277,31 @@ ls -A "$1/scratch"
 
 
 @pytest.mark.slow
-def test_the_whole_program_as_root_with_users_beside_it(tmp_path):
+def test_the_whole_program_as_root_with_users_beside_it(shared_path):
     """In a mount namespace of the test's own: three jobs, two users, a crash, and scratch that is not mounted."""
-    let_others_in(tmp_path)
-    tools, program = tmp_path / "bin", tmp_path / "program.py"
+    tools, program = shared_path / "bin", shared_path / "program.py"
     tools.mkdir()
-    (tmp_path / "scratch").mkdir()
+    (shared_path / "scratch").mkdir()
     (tools / "squeue").write_text("#!/bin/sh\necho '16|3002'\n")
     (tools / "squeue").chmod(0o755)
     settings = {
         **SETTINGS,
-        "path": str(tmp_path / "scratch"),
+        "path": str(shared_path / "scratch"),
         "places": ["users", "tmp"],
         "user_hours": 0.001,
     }
-    (tmp_path / "settings.json").write_text(json.dumps(settings))
+    (shared_path / "settings.json").write_text(json.dumps(settings))
     text = one_text("rackwright.roles.scratch.node")
     for old, new in (
-        ("/run/rackwright-scratch", str(tmp_path / "run")),
-        ("/etc/rackwright/scratch.json", str(tmp_path / "settings.json")),
+        ("/run/rackwright-scratch", str(shared_path / "run")),
+        ("/etc/rackwright/scratch.json", str(shared_path / "settings.json")),
         ("/usr/sbin:/usr/bin:/sbin:/bin", f"{tools}:/usr/sbin:/usr/bin:/sbin:/bin"),
     ):
         assert old in text
         text = text.replace(old, new)
     program.write_text(text)
     done = subprocess.run(
-        ["unshare", "-m", "sh", "-c", ATTACK, "sh", str(tmp_path), str(program)],
+        ["unshare", "-m", "sh", "-c", ATTACK, "sh", str(shared_path), str(program)],
         env={"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
         capture_output=True,
         text=True,
@@ -325,9 +323,9 @@ def test_the_whole_program_as_root_with_users_beside_it(tmp_path):
     left = [line for line in lines[9:] if line]
     left[4:-1] = sorted(left[4:-1])
     assert left == [
-        f"{tmp_path}/scratch/jobs:",
+        f"{shared_path}/scratch/jobs:",
         "16",
-        f"{tmp_path}/scratch/tmp:",
+        f"{shared_path}/scratch/tmp:",
         "3002",
         *("users", "users/3001", "users/3002", "users/3002/sub", "users/3002/sub/f"),
         "refused",

@@ -213,3 +213,39 @@ def test_mistakes_are_usage_errors(checked):
 )
 def test_the_node_in_a_tests_id(test, node):
     assert node_in(test, {"gpu", "gpu-1", "gpu-11"} if node else {"gpu-1"}) == node
+
+
+FATAL = """
+import os
+import pytest
+
+def test_before(host):
+    pass
+
+def test_fatal(host, node):
+    if node.name in {nodes}:
+        os._exit(3)
+
+def test_after(host):
+    pass
+
+def test_without_a_node():
+    pass
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fatal", [("head1",), ("worker1", "worker2"), ("head1", "worker1", "worker2")])
+def test_a_check_that_ends_its_process_stops_no_other_check(checked, fatal):
+    (checked.folder / "checks/test_own.py").write_text(FATAL.replace("{nodes}", repr(fatal)))
+    results = found(checked)
+    nodes = ("head1", "worker1", "worker2")
+    assert set(results) == {
+        *((test, node) for test in ("test_before", "test_fatal", "test_after") for node in nodes),
+        ("test_without_a_node", "head1"),
+    }
+    unknown = {key for key, one in results.items() if one.status is not Status.PASS}
+    assert unknown == {("test_fatal", node) for node in fatal}
+    for node in fatal:
+        one = results["test_fatal", node]
+        assert (one.status, one.evidence) == (Status.UNKNOWN, "the test did not run to its end")
