@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -12,6 +15,10 @@ from hypothesis import settings
 # A test counts executions: a machine that is starved of CPU takes longer for each and is not wrong.
 settings.register_profile("no-deadline", deadline=None)
 settings.load_profile("no-deadline")
+
+# A shell's background jobs ignore SIGINT, and so would every program that a test interrupts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_finish() -> None:
@@ -27,3 +34,12 @@ def _umask() -> Iterator[None]:
     os.umask(before)
     yield
     os.umask(before)
+
+
+@pytest.fixture
+def shared_path() -> Iterator[Path]:
+    """A folder that other users may enter. pytest's own are closed to them whenever a pytest begins, in any process."""
+    with tempfile.TemporaryDirectory(prefix="rackwright-shared-") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        yield folder
