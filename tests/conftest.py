@@ -16,9 +16,12 @@ from hypothesis import settings
 settings.register_profile("no-deadline", deadline=None)
 settings.load_profile("no-deadline")
 
-# A shell's background jobs ignore SIGINT, and so would every program that a test interrupts.
+# A shell's background jobs ignore SIGINT, those of nohup SIGHUP. Programs that a test starts would inherit that, and do
+# not inherit a handler.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, lambda *_: None)
 
 
 def pytest_collection_finish() -> None:
