@@ -100,10 +100,9 @@ def _own_folder(path: str) -> Iterator[int]:
 
 
 def _replaced(at: int, name: str, text: str, mode: int) -> bool:
-    new = f"{name}.new"
+    new = f"{name}.{os.getpid()}.new"  # another pass may be writing the same file: the lock is not waited for forever
     try:
-        with suppress(FileNotFoundError):  # left by a pass that was killed
-            os.unlink(new, dir_fd=at)
+        _remove_left(at, name)
         made = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=at)
         with open(made, "w", encoding="utf-8") as handle:
             os.fchmod(made, mode)
@@ -117,6 +116,16 @@ def _replaced(at: int, name: str, text: str, mode: int) -> bool:
                 os.unlink(left, dir_fd=at)
         raise
     return True
+
+
+def _remove_left(at: int, name: str) -> None:
+    """Remove what passes that were killed have left of a new file."""
+    for one in os.listdir(at):
+        if one.startswith(f"{name}.") and one.endswith(".new"):
+            writer = one[len(name) : -len("new")].strip(".")
+            if not writer.isdigit() or int(writer) == os.getpid() or not os.path.exists(f"/proc/{writer}"):
+                with suppress(FileNotFoundError):
+                    os.unlink(one, dir_fd=at)
 
 
 def _links_of_others(path: str) -> bool:

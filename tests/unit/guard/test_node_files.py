@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
+import sys
 
 import pytest
 
@@ -36,7 +38,9 @@ def mode(path):
     return stat.S_IMODE(path.lstat().st_mode)
 
 
-@pytest.mark.parametrize("planted", [places.METRICS, f"{places.METRICS}.new"])
+@pytest.mark.parametrize(
+    "planted", [places.METRICS, f"{places.METRICS}.new", f"{places.METRICS}.{os.getpid()}.new"]
+)
 def test_a_planted_link_is_replaced_and_never_followed(node, planted):
     at(node, planted).symlink_to(node / "key")
     assert NodeFiles(str(node)).keep(places.METRICS, "up 1", mode=0o644)
@@ -50,6 +54,34 @@ def test_a_planted_hard_link_is_replaced_and_never_written(node):
     os.link(node / "key", at(node, f"{places.METRICS}.new"))
     assert NodeFiles(str(node)).keep(places.METRICS, "up 1", mode=0o644)
     assert untouched(node)
+
+
+def test_two_passes_that_write_at_once_leave_one_whole_file(node, monkeypatch):
+    """A pass waits for the other one's lock, and not forever: on a slow disk both write."""
+    program = (
+        "import sys; from rackwright.health.guard.node_files import NodeFiles;"
+        "sys.exit(not NodeFiles(sys.argv[1]).keep(sys.argv[2], 'theirs'))"
+    )
+    sync = os.fsync
+
+    def slow(descriptor):
+        """While this pass waits for its disk, another one writes the same file from beginning to end."""
+        subprocess.run([sys.executable, "-c", program, str(node), places.LAST], check=True)
+        assert at(node, places.LAST).read_text() == "theirs\n"
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", slow)
+    assert NodeFiles(str(node)).keep(places.LAST, "ours")
+    assert at(node, places.LAST).read_text() == "ours\n"
+    assert [path.name for path in at(node, places.STATE).iterdir()] == ["last.json"]
+
+
+@pytest.mark.parametrize("left", ["last.json.new", "last.json.4194305.new", f"last.json.{os.getpid()}.new"])
+def test_what_a_killed_pass_left_goes_with_the_next(node, left):
+    """Of an earlier version; of a process that is gone; of one that had this one's number before a reboot."""
+    (at(node, places.STATE) / left).write_text("half")
+    assert NodeFiles(str(node)).keep(places.LAST, "{}")
+    assert [path.name for path in at(node, places.STATE).iterdir()] == ["last.json"]
 
 
 def test_verdicts_are_for_root_alone(node):
