@@ -61,6 +61,8 @@ class Results:
         self._file = file
         self._nodes = nodes
         self._found: dict[str, dict[str, Any]] = {}
+        self._died: Any = None
+        """How a process ended that ended early."""
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Each collected test is owed a result."""
@@ -70,6 +72,11 @@ class Results:
     def pytest_xdist_node_collection_finished(self, node: Any, ids: list[str]) -> None:  # noqa: ANN401
         """The same in several processes, where this one collects nothing."""
         self._expect(ids)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any, error: Any) -> None:  # noqa: ANN401 - pytest-xdist's
+        """A process has ended, with an error if it was not asked to."""
+        self._died = error or self._died
 
     def _expect(self, ids: Iterable[str]) -> None:
         for nodeid in ids:
@@ -116,5 +123,13 @@ class Results:
 
     def pytest_sessionfinish(self) -> None:
         """Write the file."""
+        if self._died and not self._found:
+            self._found[""] = {
+                "check": "the tests can be collected",
+                "node": None,
+                "status": Status.UNKNOWN.value,
+                "evidence": f"a file of tests ends the process that reads it: {self._died}",
+                "seconds": 0.0,
+            }
         lines = [json.dumps(entry) for entry in self._found.values()]
         self._file.write_text("".join(f"{line}\n" for line in lines))

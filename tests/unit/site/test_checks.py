@@ -130,6 +130,7 @@ def test_a_drained_node_runs_no_check_that_needs_it_in_service(checked):
         ("def test_x(host:\n", "SyntaxError"),
         ("def helper():\n    pass\n", "pytest finds no test in checks/"),
         ("import os\ndef test_x(host):\n    os._exit(3)\n", "the test did not run to its end"),
+        ("import os\nos._exit(3)\n", "a file of tests ends the process that reads it"),
     ],
 )
 def test_checks_that_cannot_run_are_unknown(checked, text, evidence):
@@ -137,6 +138,13 @@ def test_checks_that_cannot_run_are_unknown(checked, text, evidence):
     results = found(checked).values()
     assert {one.status for one in results} == {Status.UNKNOWN}
     assert any(evidence in one.evidence for one in results), results
+
+
+@pytest.mark.slow
+def test_a_file_that_ends_its_process_is_unknown_on_drained_nodes_too(checked):
+    """Where every test may be left out, no result is not a mistake."""
+    (checked.folder / "checks/test_own.py").write_text("import os\nos._exit(3)\n")
+    assert {one.status for one in found(checked, drained=True).values()} == {Status.UNKNOWN}
 
 
 def test_a_site_without_checks_has_no_result(checked):
@@ -217,7 +225,6 @@ def test_the_node_in_a_tests_id(test, node):
 
 FATAL = """
 import os
-import pytest
 
 def test_before(host):
     pass

@@ -252,6 +252,21 @@ def test_a_head_that_hangs_stops_no_key():
     drive(check, source)
 
 
+def test_an_answer_that_comes_while_the_screen_is_taken_down_is_dropped(monkeypatch):
+    failed = []
+    monkeypatch.setattr(threading, "excepthook", failed.append)
+
+    async def check(app, pilot, source):
+        await _until(lambda: lines(app))
+        await app.screen_stack[0].query_one("#nodes").remove()
+        app.action_refresh()
+        await _until(lambda: source.looks == 2 and not app._asking)
+        await _until(lambda: all(thread.name != "top" for thread in threading.enumerate()))
+
+    drive(check)
+    assert failed == []
+
+
 def test_before_the_first_answer_nothing_is_said_to_be_well():
     source = FakeSource(cluster_of(6))
     source.silent = RackwrightError("no route to head1.")
