@@ -38,10 +38,9 @@ def mode(path):
     return stat.S_IMODE(path.lstat().st_mode)
 
 
-@pytest.mark.parametrize(
-    "planted", [places.METRICS, f"{places.METRICS}.new", f"{places.METRICS}.{os.getpid()}.new"]
-)
+@pytest.mark.parametrize("planted", [places.METRICS, f"{places.METRICS}.new", places.METRICS + ".{pid}.new"])
 def test_a_planted_link_is_replaced_and_never_followed(node, planted):
+    planted = planted.format(pid=os.getpid())
     at(node, planted).symlink_to(node / "key")
     assert NodeFiles(str(node)).keep(places.METRICS, "up 1", mode=0o644)
     assert untouched(node)
@@ -76,10 +75,10 @@ def test_two_passes_that_write_at_once_leave_one_whole_file(node, monkeypatch):
     assert [path.name for path in at(node, places.STATE).iterdir()] == ["last.json"]
 
 
-@pytest.mark.parametrize("left", ["last.json.new", "last.json.4194305.new", f"last.json.{os.getpid()}.new"])
+@pytest.mark.parametrize("left", ["last.json.new", "last.json.4194305.new", "last.json.{pid}.new"])
 def test_what_a_killed_pass_left_goes_with_the_next(node, left):
     """Of an earlier version; of a process that is gone; of one that had this one's number before a reboot."""
-    (at(node, places.STATE) / left).write_text("half")
+    (at(node, places.STATE) / left.format(pid=os.getpid())).write_text("half")
     assert NodeFiles(str(node)).keep(places.LAST, "{}")
     assert [path.name for path in at(node, places.STATE).iterdir()] == ["last.json"]
 
