@@ -61,8 +61,9 @@ class Results:
         self._file = file
         self._nodes = nodes
         self._found: dict[str, dict[str, Any]] = {}
-        self._died: Any = None
-        """How a process ended that ended early."""
+        self._begun: set[str] = set()
+        self._died: list[Any] = []
+        """How each process ended that ended early."""
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Each collected test is owed a result."""
@@ -76,7 +77,8 @@ class Results:
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: Any) -> None:  # noqa: ANN401 - pytest-xdist's
         """A process has ended, with an error if it was not asked to."""
-        self._died = error or self._died
+        if error:
+            self._died.append(error)
 
     def _expect(self, ids: Iterable[str]) -> None:
         for nodeid in ids:
@@ -87,10 +89,14 @@ class Results:
                     "check": f"{Path(test.partition('::')[0]).name}::{test.partition('::')[2]}",
                     "node": node_in(nodeid, self._nodes),
                     "status": Status.UNKNOWN.value,
-                    "evidence": "the test did not run to its end",
+                    "evidence": None,
                     "seconds": 0.0,
                 },
             )
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        """A test begins."""
+        self._begun.add(nodeid)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """A file whose tests could not be collected; several processes report it once each."""
@@ -123,13 +129,24 @@ class Results:
 
     def pytest_sessionfinish(self) -> None:
         """Write the file."""
+        for nodeid, entry in self._found.items():
+            if entry["evidence"] is None:
+                entry["evidence"] = self._why_unknown(nodeid)
         if self._died and not self._found:
             self._found[""] = {
                 "check": "the tests can be collected",
                 "node": None,
                 "status": Status.UNKNOWN.value,
-                "evidence": f"a file of tests ends the process that reads it: {self._died}",
+                "evidence": f"a file of tests ends the process that reads it: {self._died[-1]}",
                 "seconds": 0.0,
             }
         lines = [json.dumps(entry) for entry in self._found.values()]
         self._file.write_text("".join(f"{line}\n" for line in lines))
+
+    def _why_unknown(self, nodeid: str) -> str:
+        """Why a test has no verdict."""
+        if nodeid in self._begun:
+            return "the test did not run to its end"
+        if self._died:  # pytest-xdist replaces four times as many as it starts
+            return f"the test was not run: {len(self._died)} processes died during tests"
+        return "the test was not run"

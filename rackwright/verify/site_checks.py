@@ -91,6 +91,7 @@ def _why(done: subprocess.CompletedProcess[str]) -> str:
     """Why pytest could not run them, from its output: the lines of its errors, or the last one."""
     lines = (done.stdout + done.stderr).splitlines()
     errors = [line.removeprefix("E").strip() for line in lines if line.startswith(("E ", "ERROR"))]
+    errors += [line for line in lines if line.startswith("INTERNALERROR>")][-1:]
     cause = "; ".join(dict.fromkeys(errors)) or last_line(done.stdout, done.stderr)
     return f"pytest exited {done.returncode}: {cause}"
 

@@ -147,6 +147,16 @@ def test_a_file_that_ends_its_process_is_unknown_on_drained_nodes_too(checked):
     assert {one.status for one in found(checked, drained=True).values()} == {Status.UNKNOWN}
 
 
+@pytest.mark.slow
+def test_pytests_own_failure_is_named(checked):
+    (checked.folder / "checks/conftest.py").write_text(
+        "def pytest_xdist_node_collection_finished():\n    raise OSError('disk full')\n"
+    )
+    results = found(checked)
+    assert results["the site's checks can be collected", "head1"].evidence.endswith("OSError: disk full")
+    assert {one.status for one in results.values()} == {Status.UNKNOWN}
+
+
 def test_a_site_without_checks_has_no_result(checked):
     (checked.folder / "checks/test_own.py").unlink()
     assert found(checked) == {}
@@ -256,3 +266,50 @@ def test_a_check_that_ends_its_process_stops_no_other_check(checked, fatal):
     for node in fatal:
         one = results["test_fatal", node]
         assert (one.status, one.evidence) == (Status.UNKNOWN, "the test did not run to its end")
+
+
+@pytest.mark.slow
+def test_where_too_many_processes_end_the_tests_that_never_began_have_that_cause(checked, monkeypatch):
+    """pytest-xdist stops replacing them: a check that ends each would start one for every node of a thousand."""
+    monkeypatch.setenv("PYTEST_ADDOPTS", "--max-worker-restart=0")
+    nodes = ("head1", "worker1", "worker2")
+    (checked.folder / "checks/test_own.py").write_text(FATAL.replace("{nodes}", repr(nodes)))
+    results = found(checked)
+    for node in nodes:
+        assert results["test_before", node].status is Status.PASS
+        fatal, after = results["test_fatal", node], results["test_after", node]
+        assert (fatal.status, fatal.evidence) == (Status.UNKNOWN, "the test did not run to its end")
+        assert after.status is Status.UNKNOWN
+        assert after.evidence == "the test was not run: 3 processes died during tests"
+
+
+LATE = """
+import time
+from xdist.dsession import DSession
+from xdist.workermanage import Marker, WorkerController
+
+completed, received = DSession.worker_runtest_protocol_complete, WorkerController.process_from_remote
+
+def completed_later(*known, **more):
+    time.sleep(0.1)  # meanwhile the process begins the fatal test
+    completed(*known, **more)
+
+def received_later(self, event):
+    if event is Marker.END:
+        time.sleep(0.5)
+    received(self, event)
+
+DSession.worker_runtest_protocol_complete = completed_later
+WorkerController.process_from_remote = received_later
+"""
+
+
+@pytest.mark.slow
+def test_a_process_whose_death_is_not_noticed_yet_is_handed_no_tests_for_good(checked):
+    nodes = ("head1", "worker1", "worker2")
+    (checked.folder / "checks/conftest.py").write_text(CONFTEST + LATE)
+    (checked.folder / "checks/test_own.py").write_text(FATAL.replace("{nodes}", repr(nodes)))
+    results = found(checked)
+    unknown = {key for key, one in results.items() if one.status is not Status.PASS}
+    assert unknown == {("test_fatal", node) for node in nodes}
+    assert len(results) == 10
