@@ -6,7 +6,7 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from rackwright.render import render
-from rackwright.roles.kubernetes import kubeadm, texts
+from rackwright.roles.kubernetes import kubeadm, taints, texts
 from rackwright.roles.kubernetes.releases import release_of
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ def join(options: KubernetesOptions, cluster: Cluster, node: Node) -> str:
         lock=texts.LOCK,
         kubeconfig=kubeadm.JOIN_KUBECONFIG,
         etc=texts.ETC,
+        keep_taints=taints.keep_own(options, cluster, node) if options.runs_control_plane(node) else "",
         pki_files="ca.crt ca.key sa.key sa.pub front-proxy-ca.crt front-proxy-ca.key etcd/ca.crt etcd/ca.key",
         save=_save(options, cluster, node) if options.runs_control_plane(node) else "",
     )

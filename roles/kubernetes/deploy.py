@@ -27,6 +27,7 @@ from rackwright.roles.kubernetes import (
     network,
     pki,
     shared_address,
+    taints,
     texts,
 )
 from rackwright.roles.kubernetes.mirror import read_mirror
@@ -63,6 +64,7 @@ def kubernetes(options: KubernetesOptions) -> None:
         _static_pods(site, options)
     _kubelet(site, options)
     if plane:
+        _taints(site, options)
         _timers(options)
     if options.control_planes(site.cluster)[0].name == site.node.name:
         kubernetes_objects("kubernetes", cluster_objects.objects(options, site.cluster))
@@ -201,6 +203,18 @@ def _kubelet(site: Site, options: KubernetesOptions) -> None:
         want=f"node/{site.node.name}",
         write=commands.label(options, site.node),
     )
+
+
+def _taints(site: Site, options: KubernetesOptions) -> None:
+    kept = taints.kept_by(options, site.cluster, site.node)
+    if kept:
+        setting(
+            name="Taint the nodes",
+            target="taints of nodes",
+            read=taints.missing(kept),
+            want=taints.AS_DECLARED,
+            write=taints.write(kept),
+        )
 
 
 def _timers(options: KubernetesOptions) -> None:

@@ -15,6 +15,7 @@ from rackwright.kubernetes.versions import enforces_pod_security
 from rackwright.model.platforms import Capability, has
 from rackwright.roles.kubernetes import admission
 from rackwright.roles.kubernetes.releases import release_of
+from rackwright.roles.kubernetes.sections import Taint
 
 if TYPE_CHECKING:
     from rackwright.model.cluster import Cluster, Node
@@ -73,16 +74,22 @@ def _endpoint(options: KubernetesOptions, cluster: Cluster, node: Node) -> dict[
     }
 
 
+def taints(options: KubernetesOptions, node: Node) -> tuple[Taint, ...]:
+    """Those of a node: declared ones, and that of a control plane for itself."""
+    if options.runs_control_plane(node) and not options.control_plane.runs_pods:
+        return (*options.taints, Taint(key=release_of(options.version).control_plane_taint))
+    return options.taints
+
+
 def _registration(options: KubernetesOptions, cluster: Cluster, node: Node) -> dict[str, Any]:
     release = release_of(options.version)
-    taints = [taint.model_dump() for taint in options.taints]
-    if options.runs_control_plane(node) and not options.control_plane.runs_pods:
-        taints.append({"key": release.control_plane_taint, "effect": "NoSchedule"})
     arguments = {"node-ip": str(cluster.management_address(node))}
     return {
         "name": node.name,
         "criSocket": release.cri_socket,
-        "taints": taints,
+        "taints": [
+            one.model_dump(exclude_defaults=True) | {"effect": one.effect} for one in taints(options, node)
+        ],
         "kubeletExtraArgs": _arguments(options, arguments),
         # a container has no kernel configuration to read
         "ignorePreflightErrors": [] if has(node.platform, Capability.KERNEL) else ["SystemVerification"],

@@ -5,13 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
-
-from rackwright.roles.kubernetes.releases import release_of
-
-if TYPE_CHECKING:
-    from rackwright.model.cluster import Node
-    from rackwright.roles.kubernetes.options import KubernetesOptions
+from typing import Any
 
 CERTIFICATES = """\
 cd /etc/kubernetes || exit 1
@@ -64,14 +58,6 @@ def taints(node: Mapping[str, Any]) -> frozenset[str]:
         found.add(f"{one.get('key')}{value}:{one.get('effect')}")
     passing = {text for text in found if text.startswith("node.kubernetes.io/")}
     return frozenset(found - passing)
-
-
-def declared_taints(options: KubernetesOptions, node: Node) -> frozenset[str]:
-    """In the same form."""
-    found = {f"{one.key}{f'={one.value}' if one.value else ''}:{one.effect}" for one in options.taints}
-    if options.runs_control_plane(node) and not options.control_plane.runs_pods:
-        found.add(f"{release_of(options.version).control_plane_taint}:NoSchedule")
-    return frozenset(found)
 
 
 def differing(wanted: Mapping[str, Any], found: Mapping[str, Any], below: str = "") -> list[str]:

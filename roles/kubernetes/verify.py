@@ -15,7 +15,17 @@ from rackwright.claims.units import runs, state_of
 from rackwright.kubernetes.commands import KUBECTL
 from rackwright.model.cluster import Node
 from rackwright.model.platforms import Capability
-from rackwright.roles.kubernetes import cluster_checks, commands, etcd, kubelet, network, pki, readings, texts
+from rackwright.roles.kubernetes import (
+    cluster_checks,
+    commands,
+    etcd,
+    kubeadm,
+    kubelet,
+    network,
+    pki,
+    readings,
+    texts,
+)
 from rackwright.roles.kubernetes.options import KubernetesOptions
 from rackwright.secrets.store import store_of
 
@@ -89,7 +99,7 @@ def _labels(context: CheckContext[KubernetesOptions]) -> str:
 
 def _taints(context: CheckContext[KubernetesOptions]) -> str:
     there = readings.taints(_own(context))
-    wanted = readings.declared_taints(context.options, context.node)
+    wanted = {one.text for one in kubeadm.taints(context.options, context.node)}
     if missing := sorted(wanted - there):
         fail(f"missing taints: {', '.join(missing)}")
     if more := sorted(there - wanted):

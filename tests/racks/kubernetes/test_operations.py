@@ -99,17 +99,20 @@ def test_drift_of_a_manifest_and_of_the_kubelet_is_named_and_repaired(rack: Site
     )
     rack.on("worker1", "sed -i 's/maxPods: 110/maxPods: 500/' /etc/kubernetes/kubelet.yaml")
     kubectl(rack, "delete clusterrolebinding rackwright-nodes")
+    kubectl(rack, "taint node cp1 node-role.kubernetes.io/master-")
     failed = "\n".join(judged(rack)["FAIL"])
     for part in (
         "kube-scheduler.yaml was changed",
         "/etc/kubernetes/kubelet.yaml",
         "rackwright-nodes differs",
+        "missing taints: node-role.kubernetes.io/master:NoSchedule",
     ):
         assert part in failed
     planned = {(node, name) for node, _, name in operations(rack.plan(2))}
     assert ("cp1", "Write the manifests of the control plane") in planned
     assert ("worker1", "Write /etc/kubernetes/kubelet.yaml") in planned
     assert ("cp1", "Apply the objects of kubernetes") in planned
+    assert ("cp1", "Taint the nodes") in planned
     rack.converge()
     assert judged(rack).get("FAIL") is None
 

@@ -1,0 +1,100 @@
+"""Shell that keeps the declared taints on node objects. Pure functions.
+
+A node may not change its own taints. A control-plane node keeps those of its own object, as an administrator, and the
+first one those of nodes that are no control plane as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from shlex import quote
+from typing import TYPE_CHECKING
+
+from rackwright.roles.kubernetes import kubeadm, texts
+
+if TYPE_CHECKING:
+    from rackwright.model.cluster import Cluster, Node
+    from rackwright.roles.kubernetes.options import KubernetesOptions
+
+AS_DECLARED = "as declared"
+Taints = Mapping[str, tuple[str, ...]]
+"""By the name of their node, e.g. `dedicated=gpu:NoSchedule`."""
+
+_ADMIN = f"kubectl --kubeconfig {texts.ETC}/admin.conf --request-timeout=10s"
+_LINES = """'{range .items[*]}{.metadata.name}{range .spec.taints[*]}{" "}{.key}={.value}:{.effect}{end}{"\\n"}{end}'"""
+
+
+def kept_by(options: KubernetesOptions, cluster: Cluster, node: Node) -> Taints:
+    """What this control-plane node keeps."""
+    planes = options.control_planes(cluster)
+    nodes = [node, *(one for one in cluster.nodes if node == planes[0] and one not in planes)]
+    found = {}
+    for one in nodes:
+        own = one.options.get("kubernetes")
+        if isinstance(own, type(options)):
+            found[one.name] = tuple(each.text for each in kubeadm.taints(own, one))
+    return {name: taints for name, taints in found.items() if taints}
+
+
+def missing(kept: Taints) -> str:
+    """Prints `NODE lacks TAINT` for each, or `as declared`."""
+    return f"""
+[ -e {texts.JOINED} ] || {{ echo {quote(AS_DECLARED)}; exit; }}
+{_lacking(kept)}
+lacking | grep . || echo {quote(AS_DECLARED)}
+"""
+
+
+def write(kept: Taints) -> str:
+    """Sets them; other taints stay, as someone may have set them to keep pods off."""
+    return f"""
+{_lacking(kept)}
+for i in $(seq 60); do
+    left=$(lacking)
+    [ -n "$left" ] || exit 0
+    printf '%s\\n' "$left" | while read -r name verb one; do
+        [ "$verb" != lacks ] || {_ADMIN} taint node "$name" "$one" --overwrite
+    done
+    sleep 2
+done
+printf '%s\\n' "$left" >&2
+exit 1
+"""
+
+
+def keep_own(options: KubernetesOptions, cluster: Cluster, node: Node) -> str:
+    """For a control-plane node that has just joined: once it is Ready, its taints are there or come back.
+
+    With a network that is installed later it is not Ready yet; what is lost then, the next plan names.
+    """
+    own = {name: taints for name, taints in kept_by(options, cluster, node).items() if name == node.name}
+    if not own:
+        return ""
+    if options.network != "routes":
+        return write(own)
+    keys = f"{_ADMIN} get node {quote(node.name)} -o jsonpath='{{.spec.taints[*].key}}'"
+    return f"""\
+for i in $(seq 30); do
+    {keys} | grep -q node.kubernetes.io/not-ready || break
+    sleep 2
+done
+{write(own)}"""
+
+
+def _lacking(kept: Taints) -> str:
+    """A function that prints what is missing. A node that has not joined yet registers with its taints."""
+    one = f"--field-selector metadata.name={quote(next(iter(kept)))}" if len(kept) == 1 else ""
+    cases = "\n".join(f"        {name}) wanted={quote(' '.join(taints))} ;;" for name, taints in kept.items())
+    return f"""\
+lacking() {{
+    there=$(timeout 15 {_ADMIN} get nodes {one} -o jsonpath={_LINES}) || {{ echo 'the API does not answer'; return; }}
+    printf '%s\\n' "$there" | sed 's/=:/:/g' | while read -r name have; do
+        case $name in
+{cases}
+        *) continue ;;
+        esac
+        for one in $wanted; do
+            case " $have " in *" $one "*) ;; *) echo "$name lacks $one" ;; esac
+        done
+    done
+}}"""
