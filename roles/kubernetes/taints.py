@@ -1,7 +1,7 @@
 """Shell that keeps the declared taints on node objects. Pure functions.
 
-A node may not change its own taints. A control-plane node keeps those of its own object, as an administrator, and the
-first one those of nodes that are no control plane as well.
+The API lets a node change no taint. Each control-plane node keeps those of its object, as an administrator; the first
+one also keeps those of nodes outside the control plane.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ lacking | grep . || echo {quote(AS_DECLARED)}
 
 
 def write(kept: Taints) -> str:
-    """Sets them; other taints stay, as someone may have set them to keep pods off."""
+    """Sets them; other taints stay: an operator may have set them to keep pods off."""
     return f"""
 {_lacking(kept)}
 for i in $(seq 60); do
