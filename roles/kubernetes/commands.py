@@ -5,6 +5,7 @@ from __future__ import annotations
 from shlex import quote
 from typing import TYPE_CHECKING
 
+from rackwright.kubernetes.commands import AS_DECLARED, KUBECTL
 from rackwright.render import render
 from rackwright.roles.kubernetes import kubeadm, taints, texts
 from rackwright.roles.kubernetes.releases import release_of
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from rackwright.roles.kubernetes.options import KubernetesOptions
 
 MEMBER = "member"
-AS_DECLARED = "as declared"
 _NODE = "kubectl --kubeconfig /etc/kubernetes/kubelet.conf --request-timeout=10s"
 _PHASES = f"kubeadm init phase control-plane all --config {kubeadm.CONFIG}"
 
@@ -85,7 +85,7 @@ def write_manifests(options: KubernetesOptions, cluster: Cluster, node: Node) ->
         upload = f"""
     kubeadm init phase upload-config kubeadm --config {kubeadm.CONFIG}
     kubeadm init phase addon all --config {kubeadm.CONFIG}
-    kubectl --kubeconfig {texts.ETC}/admin.conf -n kube-system rollout restart daemonset/kube-proxy"""
+    {KUBECTL} -n kube-system rollout restart daemonset/kube-proxy"""
     return f"""
 set -eu
 if [ "$(cat {texts.APPLIED} 2>/dev/null)" = {kubeadm.digest(options, cluster, node)} ]; then
@@ -101,7 +101,7 @@ fi
 _READY = f"""\
 for i in $(seq 90); do
     sleep 2
-    ! kubectl --kubeconfig {texts.ETC}/admin.conf get --raw=/readyz >/dev/null 2>&1 || exit 0
+    ! {KUBECTL} get --raw=/readyz >/dev/null 2>&1 || exit 0
 done
 echo 'kube-apiserver was not ready within 180 s; see: journalctl -u kubelet' >&2
 exit 1"""
@@ -125,7 +125,7 @@ sed -n 's,^ *image: .*/kube-apiserver:v\\([0-9.]*\\).*,\\1,p' {texts.ETC}/manife
 def upgrade(options: KubernetesOptions, cluster: Cluster, node: Node) -> str:
     """One patch or minor release: the first node upgrades the cluster, the others follow it."""
     version = f"v{options.version}"
-    ask = f"kubectl --kubeconfig {texts.ETC}/admin.conf -n kube-system get configmap kubeadm-config"
+    ask = f"{KUBECTL} -n kube-system get configmap kubeadm-config"
     if options.control_planes(cluster)[0].name == node.name:
         step = f"kubeadm upgrade apply {version} --yes"
     else:

@@ -9,6 +9,7 @@ from pyinfra.api.deploy import deploy
 from pyinfra.context import host
 
 from rackwright.data import Site, site_of
+from rackwright.kubernetes.commands import AS_DECLARED
 from rackwright.model.platforms import Capability, has
 from rackwright.operations import files, packages, units
 from rackwright.operations.kubernetes_nodes import image_archives, member
@@ -177,7 +178,7 @@ def _static_pods(site: Site, options: KubernetesOptions) -> None:
         name="Write the manifests of the control plane",
         target="manifests of the control plane",
         read=commands.manifests(options, cluster, node),
-        want=commands.AS_DECLARED,
+        want=AS_DECLARED,
         write=commands.write_manifests(options, cluster, node),
     )
 
@@ -212,7 +213,7 @@ def _taints(site: Site, options: KubernetesOptions) -> None:
             name="Taint the nodes",
             target="taints of nodes",
             read=taints.missing(kept),
-            want=taints.AS_DECLARED,
+            want=AS_DECLARED,
             write=taints.write(kept),
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rackwright.kubernetes.commands import KUBECTL
 from rackwright.model.backups import BackupPart
 from rackwright.render import render
 
@@ -21,9 +22,9 @@ ETCDCTL = (
     f"ETCDCTL_API=3 etcdctl --endpoints=https://127.0.0.1:2379 --cacert={_PKI}/ca.crt "
     f"--cert={_PKI}/healthcheck-client.crt --key={_PKI}/healthcheck-client.key"
 )
-_OBJECTS = """\
+_OBJECTS = f"""\
 set -eu
-kubectl --kubeconfig /etc/kubernetes/admin.conf get pods,deployments,jobs --all-namespaces --request-timeout=20s \\
+{KUBECTL} get pods,deployments,jobs --all-namespaces --request-timeout=20s \\
     --no-headers -o custom-columns=NS:.metadata.namespace |
     grep -vxE 'kube-system|rackwright.*' | sort | uniq -c | sed 's/^ *\\([0-9]*\\) /\\1 objects in /'
 """

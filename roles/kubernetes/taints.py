@@ -1,7 +1,7 @@
 """Shell that keeps the declared taints on node objects. Pure functions.
 
-The API lets a node change no taint. Each control-plane node keeps those of its object, as an administrator; the first
-one also keeps those of nodes outside the control plane.
+The API refuses a kubelet that changes taints (NodeRestriction), so control-plane nodes do it as an administrator: each
+for itself, and the first one also for all nodes outside the control plane.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from collections.abc import Mapping
 from shlex import quote
 from typing import TYPE_CHECKING
 
+from rackwright.kubernetes.commands import AS_DECLARED, KUBECTL
 from rackwright.roles.kubernetes import kubeadm, texts
 
 if TYPE_CHECKING:
     from rackwright.model.cluster import Cluster, Node
     from rackwright.roles.kubernetes.options import KubernetesOptions
 
-AS_DECLARED = "as declared"
 Taints = Mapping[str, tuple[str, ...]]
 """By the name of their node, e.g. `dedicated=gpu:NoSchedule`."""
 
-_ADMIN = f"kubectl --kubeconfig {texts.ETC}/admin.conf --request-timeout=10s"
+_ADMIN = f"{KUBECTL} --request-timeout=10s"
 _LINES = """'{range .items[*]}{.metadata.name}{range .spec.taints[*]}{" "}{.key}={.value}:{.effect}{end}{"\\n"}{end}'"""
 
 

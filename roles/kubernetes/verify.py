@@ -12,7 +12,7 @@ from rackwright.claims.files import as_rendered, has_access, holds_secret_text
 from rackwright.claims.kubernetes import control_plane
 from rackwright.claims.packages import held_at
 from rackwright.claims.units import runs, state_of
-from rackwright.kubernetes.commands import KUBECTL
+from rackwright.kubernetes.commands import AS_DECLARED, KUBECTL
 from rackwright.model.cluster import Node
 from rackwright.model.platforms import Capability
 from rackwright.roles.kubernetes import (
@@ -154,7 +154,7 @@ def _manifests(context: CheckContext[KubernetesOptions]) -> str:
     answer = context.output("sh -c %s", command).strip()
     if not answer:
         raise Undetermined("the manifests could not be compared")
-    if answer != commands.AS_DECLARED:
+    if answer != AS_DECLARED:
         fail("; ".join(answer.splitlines()))
     return "the manifests of the control plane are as kubeadm wrote them"
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from rackwright.kubernetes.commands import AS_DECLARED
 from rackwright.roles.kubernetes import kubeadm, readings, taints, texts
 from rackwright.roles.kubernetes.options import KubernetesOptions
 from tests.unit.roles.kubernetes_sites import kubernetes
@@ -69,7 +70,7 @@ def missing(api: Path) -> str:
 
 
 def test_where_every_node_has_its_own(api):
-    assert missing(api) == taints.AS_DECLARED
+    assert missing(api) == AS_DECLARED
 
 
 @pytest.mark.parametrize(
@@ -88,17 +89,17 @@ def test_one_that_is_missing_is_named_and_put_back(api, node, there, lacks):
     assert missing(api) == f"{node} lacks {lacks}"
     done = sh(api, taints.write(KEPT))
     assert done.returncode == 0, done.stderr
-    assert missing(api) == taints.AS_DECLARED
+    assert missing(api) == AS_DECLARED
     assert (api / "nodes" / node).read_text().split() == [*there.split(), lacks], "others stay"
     assert (api / "nodes/stranger").read_text() == ""
 
 
 def test_one_that_has_not_joined_registers_with_them(api):
     (api / "nodes/gpu1").unlink()
-    assert missing(api) == taints.AS_DECLARED
+    assert missing(api) == AS_DECLARED
     (api / "joined").unlink()
     (api / "nodes/cp1").write_text("")
-    assert missing(api) == taints.AS_DECLARED
+    assert missing(api) == AS_DECLARED
 
 
 def test_an_api_that_is_silent_is_no_answer(api):
